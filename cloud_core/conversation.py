@@ -1,0 +1,263 @@
+"""The interaction loop of one session: units in, decisions applied, replies admitted, what was heard kept true.
+
+It owns no transport: a `Link` carries its messages to one device, so the same loop runs over a room or in a test.
+"""
+import asyncio
+import logging
+from typing import Protocol
+
+from cloud_core.evidence import evidence_at
+from cloud_core.front_end import AdmittedReply, Decision, DelegateEvent, Overlap, PlayoutMark, SegmentChunk, UnitInput, UserText, Verdict
+from cloud_core.mic import MicAssembler
+from cloud_core.speech_out import SpeechSender, SpeechStream
+from cloud_core.timeline import Timeline
+from harness import DelegateRequest, Harness, Moment
+from venus_edge.clock import Clock
+from venus_edge.ids import new_id
+from venus_edge.metrics import METRICS
+from venus_edge.trace import Trace
+
+log = logging.getLogger("venus.conversation")
+
+FLUSH_REPEATS, FLUSH_EVERY_S = 5, 0.1
+FLUSH_ANSWER_S = 0.4
+STALE_S = 3.0
+"""A segment without any playout report for this long is lost: at what was confirmed last."""
+LATE_UNIT_S = 0.25
+
+
+class Link(Protocol):
+    """How the loop reaches its device and the room's clients. `control` never blocks; the others are awaited by tasks of their own."""
+
+    def control(self, type_: str, **fields) -> None: ...
+
+    async def open_speech(self, seg: str, rate: int) -> SpeechStream: ...
+
+    def user_text(self, turn: int, text: str, final: bool) -> None: ...
+
+    def agent_text(self, seg: str, text: str, final: bool) -> None: ...
+
+    def state(self, state: str) -> None: ...
+
+
+class Conversation:
+    """One device's conversation. Feed `mic` and `report()`; `run()` until cancelled. A fault here ends this session only."""
+
+    def __init__(self, link: Link, engine, harness: Harness, mic: MicAssembler, clock: Clock, trace: Trace, lang: str = "en"):
+        self.link, self.engine, self.harness, self.mic, self.clock, self.trace, self.lang = link, engine, harness, mic, clock, trace, lang
+        self.timeline = Timeline()
+        self.sender = SpeechSender(link.open_speech, self._played, self._cut)
+        self.turn = 0
+        self._seq = 0
+        self._marks: dict[str, PlayoutMark] = {}
+        self._reported: dict[str, float] = {}
+        self._finished: set[str] = set()
+        self._flushes: dict[str, asyncio.Task] = {}
+        self._wake = asyncio.Event()
+        self._state = ""
+        self._decision = Decision(0)
+        self._thinking = False
+
+    # ---- what arrives ------------------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """New microphone samples or a gate mark."""
+        self._wake.set()
+
+    def report(self, mark: PlayoutMark) -> None:
+        """A playout report of the device (already the newest of its segment)."""
+        seg = self.timeline.played(mark)
+        if seg is None:
+            METRICS.add("venus_cloud_reports_unknown_segment")
+            return
+        self._reported[mark.seg] = self.clock.now()
+        self._marks[mark.seg] = mark
+        self.sender.progress()
+        if seg.final:
+            self._finish(mark.seg)
+        self._wake.set()
+
+    def _played(self, seg: str) -> int:
+        return self.timeline.segments[seg].played if seg in self.timeline.segments else 0
+
+    # ---- the loop ----------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Take units as they become complete, until cancelled."""
+        writer = asyncio.create_task(self.sender.run())
+        try:
+            while True:
+                if writer.done():
+                    writer.result()
+                await self._one_round()
+        finally:
+            writer.cancel()
+            for task in self._flushes.values():
+                task.cancel()
+            await asyncio.gather(writer, *self._flushes.values(), return_exceptions=True)
+
+    async def _one_round(self) -> None:
+        taken = self.mic.take()
+        if taken is None:
+            self._wake.clear()
+            try:
+                await asyncio.wait_for(self._wake.wait(), 0.01)
+            except asyncio.TimeoutError:
+                pass
+            return
+        pos, samples, gated, patches = taken
+        late = (self.mic.device.pos() - pos - len(samples)) / 16_000
+        METRICS.peak("venus_worker_unit_late_max_ms", late * 1e3)
+        if late > LATE_UNIT_S:
+            METRICS.add("venus_worker_units_late")
+            self.trace.event("unit.late", pos=pos, ms=round(late * 1e3))
+        self._check_stale()
+        replies = self._admit(pos)
+        marks, self._marks = tuple(self._marks.values()), {}
+        unit = UnitInput(self._seq, pos, samples, gated, patches, (), marks, replies)
+        self._seq += 1
+        begin = self.clock.now()
+        decision = await self.engine.step(unit)
+        METRICS.peak("venus_worker_step_max_ms", (self.clock.now() - begin) * 1e3)
+        self._apply(decision, pos + len(samples))
+
+    def _admit(self, pos: int) -> tuple[AdmittedReply, ...]:
+        d = self._decision
+        reply = self.harness.next_reply(Moment(pos=pos, user_speaking=d.user_speaking, turn_open=d.turn_open,
+                                               assistant_speaking=self.timeline.speaking(), turn=self.turn))
+        if reply is None:
+            return ()
+        self.trace.event("reply.admit", pos=pos, reply=reply.id, task=reply.task_id, kind=reply.kind, turn=reply.turn, text=reply.text)
+        self.timeline.add(pos, "reply", "tool", reply.text, task=reply.task_id)
+        return (AdmittedReply(reply.id, reply.text, reply.lang, reply.kind),)
+
+    # ---- applying a decision ----------------------------------------------------------------------------------------
+
+    def _apply(self, decision: Decision, now_pos: int) -> None:
+        self._decision = decision
+        for text in decision.user:
+            self._user(text)
+        for overlap in decision.overlaps:
+            self._overlap(overlap)
+        for event in decision.delegates:
+            self._delegate(event)
+        for chunk in decision.segments:
+            self._speak(chunk, now_pos, decision.timings)
+        for reply_id in decision.dropped:
+            self.harness.reply_declined(reply_id)
+        if decision.timings:
+            self.trace.event("timings", pos=now_pos, turn=self.turn, **{k: round(float(v), 1) for k, v in decision.timings.items()})
+        speaking = self.timeline.speaking()
+        self._show_state("speaking" if speaking else "thinking" if self._thinking and not decision.user_speaking else "listening")
+
+    def _user(self, text: UserText) -> None:
+        self.trace.event("user.text", pos=text.end, turn=text.turn, text=text.text, start=text.start, end=text.end, final=text.final,
+                         backchannel=text.backchannel, confidence=round(text.confidence, 3))
+        if not text.final:
+            self.link.user_text(text.turn, text.text, False)
+            return
+        self.timeline.add(text.end, "user", "user", text.text, turn=text.turn, start=text.start, speaker=text.speaker,
+                          backchannel=text.backchannel)
+        if text.text:
+            self.link.user_text(text.turn, text.text, True)
+        if not text.backchannel:
+            self.turn = max(self.turn, text.turn)
+            self._thinking = bool(text.text)
+            self.harness.user_turn(text.turn)
+
+    def _delegate(self, event: DelegateEvent) -> None:
+        request = DelegateRequest(key=event.key or event.span, turn=event.turn, opened_pos=event.opened_pos, opened_seq=event.opened_seq,
+                                  prose=event.prose, capability=event.capability, arguments=event.arguments, repair=event.repair,
+                                  lang=event.lang, zone="driver")
+        task = self.harness.accept(request, evidence_at(self.timeline, event.opened_pos, event.opened_seq))
+        self.timeline.add(event.opened_pos, "delegate", "system", event.prose, task=task)
+        self.trace.event("delegate", pos=event.opened_pos, span=event.span, turn=event.turn, task=task, capability=event.capability,
+                         arguments=event.arguments, repair=event.repair, prose=event.prose)
+
+    def _speak(self, chunk: SegmentChunk, now_pos: int, timings: dict) -> None:
+        new = chunk.seg not in self.timeline.segments
+        seg = self.timeline.chunk(chunk, now_pos)
+        self._reported.setdefault(chunk.seg, self.clock.now())
+        if not self.sender.push(chunk):
+            return
+        self._thinking = False
+        words = " ".join(s.text.strip() for s in chunk.spans)
+        if new:
+            self.timeline.add(now_pos, "speech", "assistant", words, seg=chunk.seg)
+            if chunk.reply_id:
+                self.harness.reply_started(chunk.reply_id, chunk.seg)
+        self.trace.event("segment" if new else "segment.more", pos=now_pos, seg=chunk.seg, reply=chunk.reply_id, turn=chunk.turn, text=words,
+                         rate=chunk.rate, start=chunk.start, samples=len(chunk.samples), last=chunk.last,
+                         spans=[[s.text, s.start, s.end] for s in chunk.spans])
+        self.link.agent_text(chunk.seg, words, chunk.last)
+        if seg.final:
+            self._finish(chunk.seg)
+
+    # ---- interruptions -----------------------------------------------------------------------------------------------
+
+    def _overlap(self, overlap: Overlap) -> None:
+        self.trace.event("overlap", pos=overlap.onset, seg=overlap.seg, verdict=str(overlap.verdict), reason=overlap.reason, onset=overlap.onset,
+                         decided=self.mic.device.pos())
+        if overlap.verdict is Verdict.RESTORE:
+            self.link.control("restore", id=new_id(), reason=overlap.reason)
+            return
+        for seg in [s.seg for s in self.timeline.segments.values() if not s.final]:
+            self.flush(seg)
+
+    def flush(self, seg: str) -> None:
+        """Stop `seg` now, on the device and here; its end is what the device confirms, or the last confirmed sample after 0.4 s."""
+        if seg in self._flushes or seg in self._finished:
+            return
+        self.sender.abort(seg)
+        self._flushes[seg] = asyncio.create_task(self._flush(seg))
+
+    async def _flush(self, seg: str) -> None:
+        ident, begin = new_id(), self.clock.now()
+        for _ in range(FLUSH_REPEATS):
+            if seg in self._finished:
+                break
+            self.link.control("flush", seg=seg, id=ident)
+            await self.clock.sleep(FLUSH_EVERY_S)
+            if seg not in self._finished and self.clock.now() - begin >= FLUSH_ANSWER_S:
+                self._assume(seg, "flushed")
+        self._flushes.pop(seg, None)
+
+    def _assume(self, seg: str, state: str) -> None:
+        """No word from the device: close at the last confirmed sample, unconfirmed; never at what was sent."""
+        s = self.timeline.segments.get(seg)
+        if s is None or s.final:
+            return
+        METRICS.add("venus_cloud_segments_unconfirmed")
+        s.state, s.confirmed = state, False
+        self._marks[seg] = PlayoutMark(seg, s.played, s.rate, state, confirmed=False)
+        self.sender.abort(seg)
+        self._finish(seg)
+
+    def _cut(self, seg: str) -> None:
+        self._assume(seg, "lost")
+
+    def _check_stale(self) -> None:
+        now = self.clock.now()
+        for seg in list(self.timeline.segments.values()):
+            if not seg.final and now - self._reported.get(seg.seg, now) > STALE_S:
+                self._assume(seg.seg, "lost")
+
+    def _finish(self, seg_id: str) -> None:
+        if seg_id in self._finished:
+            return
+        self._finished.add(seg_id)
+        if len(self._finished) > 512:
+            self._finished = {s for s in self._finished if s in self.timeline.segments}
+        seg = self.timeline.segments[seg_id]
+        self._reported.pop(seg_id, None)
+        completed = seg.state == "ended" and seg.complete and seg.played >= seg.length
+        heard, unheard = seg.heard(), seg.unheard()
+        self.trace.event("segment.end", pos=self.mic.device.pos(), seg=seg_id, reply=seg.reply_id, state=seg.state, played=seg.played,
+                         len=seg.length, rate=seg.rate, heard=heard, unheard=unheard, confirmed=seg.confirmed, completed=completed)
+        if seg.reply_id:
+            self.harness.reply_finished(seg.reply_id, heard=heard, unheard=unheard, completed=completed, confirmed=seg.confirmed)
+
+    def _show_state(self, state: str) -> None:
+        if state != self._state:
+            self._state = state
+            self.link.state(state)

@@ -1,0 +1,178 @@
+"""Test doubles for whoever uses the harness: a catalog of listed skills and a runner that follows a script.
+
+    clock = VirtualClock()
+    catalog = ListedCatalog(SkillSpec("poi.find", slow=True))
+    runner = ScriptedRunner(clock, {"poi.find": Script(text="Two of them.", after_s=3.0)})
+    session = Conversation(Harness(catalog, runner, clock), clock)
+"""
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Callable, Sequence
+
+from pydantic import BaseModel
+
+from harness.delivery import PreparedReply
+from harness.evidence import DelegateRequest, Evidence
+from harness.gate import RATE, Moment
+from harness.harness import Harness
+from harness.task import SkillCall, SkillOutcome, SkillSpec
+from venus_edge.clock import Clock
+from venus_edge.testing import VirtualClock
+
+
+class ListedCatalog:
+    """Skills by spec. `models`: pydantic arguments by skill id (a skill without one takes any arguments); `sentences`: the
+    skills' own sentences by (skill id, outcome)."""
+
+    def __init__(self, *specs: SkillSpec, models: dict[str, type[BaseModel]] | None = None,
+                 sentences: dict[tuple[str, str], str] | None = None):
+        self._specs = {spec.id: spec for spec in specs}
+        self._models, self._sentences = models or {}, sentences or {}
+
+    def has(self, skill_id: str) -> bool:
+        return skill_id in self._specs
+
+    def validate(self, skill_id: str, arguments: dict) -> dict:
+        model = self._models.get(skill_id)
+        return model.model_validate(arguments).model_dump() if model else arguments
+
+    def spec(self, skill_id: str) -> SkillSpec:
+        return self._specs[skill_id]
+
+    def say(self, skill_id: str, outcome: str, lang: str, fields: dict) -> str:
+        return self._sentences.get((skill_id, outcome), "").format(**fields)
+
+
+@dataclass(frozen=True)
+class Script:
+    """How one call of a skill goes. Times in seconds of the injected clock, from the call's start."""
+
+    text: str = "Done."
+    after_s: float = 0.0
+    ok: bool = True
+    code: str = ""
+    progress: tuple[tuple[float, str], ...] = ()
+    """(when, spoken text)."""
+    error: Exception | None = None
+    """Raised instead of an outcome."""
+    memory: Callable[[dict], dict] | None = None
+    """What the skill makes of the session memory."""
+    ignores_cancel_s: float = 0.0
+    """Goes on for so long after it was cancelled, and then returns its outcome all the same."""
+
+
+@dataclass
+class ScriptedRunner:
+    """Runs scripts by skill id: one, or a sequence used call by call (the last one repeats). Keeps what happened."""
+
+    clock: Clock
+    scripts: dict[str, Script | Sequence[Script]] = field(default_factory=dict)
+    kept: int = 1000
+    calls: deque[SkillCall] = field(init=False)
+    events: deque[tuple[float, str, str]] = field(init=False)
+    """(time, started | finished | cancelled, task id)."""
+
+    def __post_init__(self):
+        self.calls, self.events = deque(maxlen=self.kept), deque(maxlen=4 * self.kept)
+        self._used: dict[str, int] = {}
+
+    async def run(self, call: SkillCall, on_progress: Callable[[str, str], None]) -> SkillOutcome:
+        self.calls.append(call)
+        self._note("started", call)
+        script = self._next(call.skill_id)
+        began = self.clock.now()
+        try:
+            for at, text in script.progress:
+                await self.clock.sleep(at - (self.clock.now() - began))
+                on_progress("progress", text)
+            await self.clock.sleep(script.after_s - (self.clock.now() - began))
+        except asyncio.CancelledError:
+            self._note("cancelled", call)
+            if not script.ignores_cancel_s:
+                raise
+            await self._stubborn(script.ignores_cancel_s)
+        self._note("finished", call)
+        if script.error:
+            raise script.error
+        return SkillOutcome(script.ok, "done" if script.ok else script.code, script.text, code=script.code,
+                            memory=script.memory(dict(call.memory)) if script.memory else dict(call.memory),
+                            started=True, took_s=self.clock.now() - began)
+
+    async def _stubborn(self, seconds: float) -> None:
+        until = self.clock.now() + seconds
+        while self.clock.now() < until:
+            try:
+                await self.clock.sleep(until - self.clock.now())
+            except asyncio.CancelledError:
+                continue
+
+    def _next(self, skill_id: str) -> Script:
+        script = self.scripts.get(skill_id, Script())
+        if isinstance(script, Script):
+            return script
+        used = self._used.get(skill_id, 0)
+        self._used[skill_id] = used + 1
+        return script[min(used, len(script) - 1)]
+
+    def _note(self, what: str, call: SkillCall) -> None:
+        self.events.append((self.clock.now(), what, call.task_id))
+
+
+class Conversation:
+    """A front end and a device in miniature: units on a virtual clock, replies spoken at a steady rate.
+
+    `spoken` holds what was admitted, as (time, reply). Set `user_speaking` and `turn_open` to occupy the floor;
+    `interrupt(heard=…)` flushes the reply that is being spoken.
+    """
+
+    def __init__(self, harness: Harness, clock: VirtualClock, *, unit_s: float = 0.1, chars_per_s: float = 15.0):
+        self.harness, self.clock = harness, clock
+        self.unit_s, self.chars_per_s = unit_s, chars_per_s
+        self.user_speaking = self.turn_open = False
+        self.turn = 0
+        self.spoken: list[tuple[float, PreparedReply]] = []
+        self.speaking: PreparedReply | None = None
+        self._until = 0.0
+
+    @property
+    def texts(self) -> list[str]:
+        return [reply.text for _, reply in self.spoken]
+
+    def ask(self, capability: str | None, arguments: dict | None = None, *, prose: str = "please", key: str = "",
+            repair: str = "new", lang: str = "en", same_turn: bool = False) -> str:
+        """The user asks for something, in a turn of its own; the task id."""
+        if not same_turn:
+            self.turn += 1
+            self.harness.user_turn(self.turn)
+        pos = self._pos
+        request = DelegateRequest(key or f"key-{self.turn}-{len(self.harness.ledger.tasks())}-{capability}", self.turn,
+                                  pos, pos, prose, capability, arguments or {}, repair, lang)
+        return self.harness.accept(request, Evidence.freeze(pos, pos))
+
+    async def run(self, seconds: float) -> None:
+        """Let so much time pass, unit by unit."""
+        for _ in range(round(seconds / self.unit_s)):
+            await self.clock.advance(self.unit_s)
+            if self.speaking and self.clock.now() >= self._until - 1e-9:
+                reply, self.speaking = self.speaking, None
+                self.harness.reply_finished(reply.id, heard=reply.text, unheard="", completed=True, confirmed=True)
+            reply = self.harness.next_reply(Moment(self._pos, self.user_speaking, self.turn_open,
+                                                   self.speaking is not None, self.turn))
+            if reply is not None:
+                assert self.speaking is None, "a reply was admitted over another"
+                self.spoken.append((self.clock.now(), reply))
+                self.harness.reply_started(reply.id, f"seg-{len(self.spoken)}")
+                self.speaking = reply
+                self._until = self.clock.now() + len(reply.text) / self.chars_per_s
+
+    def interrupt(self, heard: str, *, stopped: bool = False) -> None:
+        """The user takes the floor; `heard`: the beginning of the reply that was played."""
+        reply, self.speaking = self.speaking, None
+        assert reply is not None and reply.text.startswith(heard), "nothing is being spoken that begins so"
+        self.harness.reply_finished(reply.id, heard=heard, unheard=reply.text[len(heard):], completed=False,
+                                    confirmed=True, stopped=stopped)
+
+    @property
+    def _pos(self) -> int:
+        return round(self.clock.now() * RATE)

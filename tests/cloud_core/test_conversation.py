@@ -1,0 +1,177 @@
+"""The interaction loop: what it sends, stops, confirms and hands to the harness, with a scripted front end and device."""
+import asyncio
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cloud_core.conversation import Conversation
+from cloud_core.front_end import (Decision, DelegateEvent, Overlap, PlayoutMark, SegmentChunk, Span, UserText, Verdict)
+from cloud_core.mic import MicAssembler
+from harness import Harness, SkillOutcome, SkillSpec
+from venus_edge.clock import SystemClock
+from venus_edge.trace import Trace
+
+RATE = 24_000
+WORDS = (Span("The nearest one", 0, 12_000), Span("is on Rue Grimaldi.", 12_000, 36_000))
+
+
+@dataclass
+class FakeLink:
+    """A whole device: takes speech, keeps what it was told."""
+
+    told: list = field(default_factory=list)
+    sent: dict = field(default_factory=dict)
+    states: list = field(default_factory=list)
+
+    def control(self, type_, **fields):
+        self.told.append((type_, fields))
+
+    async def open_speech(self, seg, rate):
+        self.sent[seg] = 0
+        link = self
+
+        class Stream:
+            async def write(self, data):
+                link.sent[seg] += len(data) // 2
+
+            async def close(self):
+                pass
+
+        return Stream()
+
+    def user_text(self, turn, text, final):
+        pass
+
+    def agent_text(self, seg, text, final):
+        pass
+
+    def state(self, state):
+        self.states.append(state)
+
+
+class Script:
+    """A front end that answers unit n with what the test put at n, and speaks each admitted reply as one segment."""
+
+    def __init__(self, at=None):
+        self.at, self.units, self.k = at or {}, [], 0
+
+    async def step(self, unit):
+        self.units.append(unit)
+        n, self.k = self.k, self.k + 1
+        chunks = tuple(SegmentChunk(f"seg-{r.id}", 0, RATE, np.ones(36_000, np.int16), WORDS, True, r.id, 1) for r in unit.replies)
+        return self.at.get(n, Decision(unit.seq, segments=chunks))
+
+
+class Catalog:
+    def has(self, skill_id):
+        return True
+
+    def validate(self, skill_id, arguments):
+        return arguments
+
+    def spec(self, skill_id):
+        return SkillSpec(skill_id)
+
+
+class Runner:
+    async def run(self, call, on_progress):
+        return SkillOutcome(True, text="The nearest one is on Rue Grimaldi.")
+
+
+async def converse(at, seconds, during=None):
+    """Run a conversation with a closed gate for `seconds`; `during(conversation, link)` runs beside it."""
+    clock, link, front = SystemClock(), FakeLink(), Script(at)
+    harness = Harness(Catalog(), Runner(), clock)
+    mic = MicAssembler(clock, 40, 0)
+    mic.gate(False, 0)
+    events = []
+    trace = Trace("worker", "")
+    trace.listeners.append(events.append)
+    conversation = Conversation(link, front, harness, mic, clock, trace)
+    task = asyncio.create_task(conversation.run())
+    try:
+        if during:
+            await during(conversation, link)
+        await asyncio.sleep(seconds)
+        if task.done():
+            task.result()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await harness.close()
+    return conversation, link, front, harness, events
+
+
+def ask(n=2):
+    return {n: Decision(n, user=(UserText(1, "Find a charging station", 0, 1000, True),),
+                        delegates=(DelegateEvent("d1", n, 1000, 1, "Find a charging station", "poi.find", {"query": "charging station"}, key="k1"),))}
+
+
+async def until(condition, seconds=3.0):
+    for _ in range(int(seconds / 0.01)):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("not reached")
+
+
+async def test_a_request_becomes_a_spoken_reply_that_counts_only_when_confirmed():
+    """Delivered follows the device's word, never what was pushed."""
+    async def during(c, link):
+        await until(lambda: link.sent)
+        seg = next(iter(link.sent))
+        await until(lambda: link.sent[seg] == 36_000)
+        assert c.harness.ledger.tasks()[-1].delivery.value == "delivering"
+        c.report(PlayoutMark(seg, 36_000, RATE, "ended"))
+        await until(lambda: c.harness.ledger.tasks()[-1].delivery.value == "delivered")
+
+    _, link, front, _, events = await converse(ask(), 0.1, during)
+    assert [e["heard"] for e in events if e["ev"] == "segment.end"] == ["The nearest one is on Rue Grimaldi."]
+    assert any(m.state == "ended" for u in front.units for m in u.playout)
+
+
+async def test_an_interruption_is_flushed_on_the_device_and_only_the_heard_words_stay():
+    async def during(c, link):
+        await until(lambda: link.sent)
+        seg = next(iter(link.sent))
+        c._apply(Decision(99, overlaps=(Overlap(seg, Verdict.FLUSH, "interruption", 5_000),)), 6_000)
+        await until(lambda: any(t == "flush" and f["seg"] == seg for t, f in link.told))
+        c.report(PlayoutMark(seg, 13_000, RATE, "flushed"))
+        c.report(PlayoutMark(seg, 13_000, RATE, "flushed"))
+
+    c, link, _, _, events = await converse(ask(), 0.7, during)
+    ends = [e for e in events if e["ev"] == "segment.end"]
+    assert len(ends) == 1 and ends[0]["heard"] == "The nearest one" and ends[0]["unheard"] == "is on Rue Grimaldi." and ends[0]["confirmed"]
+    assert sum(t == "flush" for t, _ in link.told) <= 2
+
+
+async def test_without_an_answer_to_the_flush_the_last_confirmed_sample_counts_not_what_was_sent():
+    async def during(c, link):
+        await until(lambda: link.sent and next(iter(link.sent.values())) == 36_000)
+        c.report(PlayoutMark(next(iter(link.sent)), 12_500, RATE, "playing"))
+        c.flush(next(iter(link.sent)))
+
+    _, link, _, _, events = await converse(ask(), 0.8, during)
+    end = [e for e in events if e["ev"] == "segment.end"][0]
+    assert end["heard"] == "The nearest one" and not end["confirmed"] and sum(t == "flush" for t, _ in link.told) >= 4
+
+
+async def test_a_backchannel_restores_and_stops_nothing():
+    async def during(c, link):
+        await until(lambda: link.sent)
+        c._apply(Decision(99, overlaps=(Overlap(next(iter(link.sent)), Verdict.RESTORE, "backchannel", 5_000),)), 6_000)
+
+    _, link, _, _, events = await converse(ask(), 0.3, during)
+    assert [t for t, _ in link.told] == ["restore"] and not [e for e in events if e["ev"] == "segment.end"]
+
+
+async def test_the_same_delegate_twice_is_one_task():
+    at = ask(2) | {3: ask(3)[3]}
+    *_, harness, _ = await converse(at, 0.5)
+    assert len(harness.ledger.tasks()) == 1
+
+
+async def test_units_keep_coming_in_order_while_the_gate_is_closed():
+    _, _, front, _, _ = await converse({}, 0.6)
+    assert [u.pos for u in front.units] == list(range(0, 640 * len(front.units), 640)) and all(u.gated for u in front.units)
+    assert 10 <= len(front.units) <= 16

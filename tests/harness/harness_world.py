@@ -1,0 +1,30 @@
+"""A session of scripted skills on a virtual clock, as the harness tests use it."""
+from harness import Harness, HarnessSettings, SkillSpec
+from harness.testing import Conversation, ListedCatalog, ScriptedRunner
+from venus_edge.testing import VirtualClock
+
+POI = SkillSpec("poi.find", timeout_s=90.0, slow=True, supersedes="poi")
+GO = SkillSpec("navigation.go", timeout_s=10.0, supersedes="navigation")
+WINDOW = SkillSpec("vehicle.set_window", supersedes="window", derived=frozenset({"position"}))
+TEMPERATURE = SkillSpec("vehicle.set_temperature", supersedes="temperature")
+SCENE = SkillSpec("scene.look", timeout_s=30.0, on_interrupt="cancel")
+SPECS = (POI, GO, WINDOW, TEMPERATURE, SCENE)
+
+
+def world(scripts=None, *, specs=SPECS, sentences=None, models=None, planner=None, **settings):
+    """(conversation, runner, list of transitions)."""
+    clock = VirtualClock()
+    runner = ScriptedRunner(clock, scripts or {})
+    seen = []
+    harness = Harness(ListedCatalog(*specs, sentences=sentences, models=models), runner, clock,
+                      HarnessSettings(**settings), seen.append, planner=planner)
+    return Conversation(harness, clock), runner, seen
+
+
+def state(talk, task_id):
+    task = talk.harness.ledger.get(task_id)
+    return str(task.execution), str(task.delivery), task.delivery_reason
+
+
+def states(seen, task_id, machine):
+    return [t.dst for t in seen if t.task.id == task_id and t.machine == machine]
