@@ -1,0 +1,1 @@
+"""Scripted people: occupants' voices, made beforehand and cached, and recordings of real persons."""
