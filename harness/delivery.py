@@ -274,8 +274,12 @@ class DeliveryDesk:
 
     def _close(self, task: Task, to: D, reason: str) -> None:
         self._ledger.deliver(task.id, to, reason)
-        for memory in (self._not_before, self._waiting_since, self._abandoned):
-            memory.pop(task.id, None)
+        self.forget(task.id)
+
+    def forget(self, task_id: str) -> None:
+        """Its delivery has ended, here or by a correction: no notes about it are needed."""
+        for notes in (self._not_before, self._waiting_since, self._abandoned):
+            notes.pop(task_id, None)
 
     def merge(self, task_id: str, into: str) -> None:
         """The task's outcome is told by another reply instead."""

@@ -171,6 +171,8 @@ class Harness:
             lang=request.lang, zone=request.zone, group=spec.supersedes if spec else "", evidence=evidence.hash,
             ttl_s=spec.result_ttl_s if spec else 60.0, supersedes=old.id if old else "")
         self._evidence[task.id] = evidence
+        if old:
+            self._desk.forget(old.id)
         return task
 
     def _corrected(self, group: str) -> Task | None:

@@ -1,5 +1,6 @@
 """The harness's own sentences (wording.toml), filled with what a task is about."""
 import functools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ from harness.task import SkillCatalog, Task
 from venus_edge.wording import Wording
 
 MAX_TOPIC_CHARS = 60
+_ARTICLE = re.compile(r"^(?:a|an|the|some|any)\s+", re.I)
 
 
 @functools.cache
@@ -38,10 +40,12 @@ class Words:
 
     def topic(self, task: Task) -> str:
         """What a task is about ("the window"); a general phrase where nothing better is known."""
-        text, key = self._own(task, "topic", task.arguments), f"topic.{task.capability}"
+        fields = {name: _ARTICLE.sub("", value) if name == "query" and isinstance(value, str) else value
+                  for name, value in task.arguments.items()}
+        text, key = self._own(task, "topic", fields), f"topic.{task.capability}"
         if not text and has(key):
             try:
-                text = _wording().say(key, task.lang, **task.arguments)
+                text = _wording().say(key, task.lang, **fields)
             except KeyError:  # an argument that the phrase names was not given
                 text = ""
         return text if 0 < len(text) <= MAX_TOPIC_CHARS else _wording().say("topic.other", task.lang)

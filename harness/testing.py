@@ -59,7 +59,7 @@ class Script:
     memory: Callable[[dict], dict] | None = None
     """What the skill makes of the session memory."""
     ignores_cancel_s: float = 0.0
-    """Goes on for so long after it was cancelled, and then returns its outcome all the same."""
+    """Goes on for so long after its first cancellation, and then returns its outcome all the same."""
 
 
 @dataclass
@@ -82,6 +82,8 @@ class ScriptedRunner:
         self._note("started", call)
         script = self._next(call.skill_id)
         began = self.clock.now()
+        # Ends with the event loop's other tasks, so that a test that leaves a stubborn run behind doesn't hang.
+        alive = asyncio.ensure_future(asyncio.Event().wait()) if script.ignores_cancel_s else None
         try:
             for at, text in script.progress:
                 await self.clock.sleep(at - (self.clock.now() - began))
@@ -89,23 +91,20 @@ class ScriptedRunner:
             await self.clock.sleep(script.after_s - (self.clock.now() - began))
         except asyncio.CancelledError:
             self._note("cancelled", call)
-            if not script.ignores_cancel_s:
+            if alive is None:
                 raise
-            await self._stubborn(script.ignores_cancel_s)
+            going_on = asyncio.ensure_future(self.clock.sleep(script.ignores_cancel_s))
+            await asyncio.wait({going_on, alive}, return_when=asyncio.FIRST_COMPLETED)
+            going_on.cancel()
+        finally:
+            if alive is not None:
+                alive.cancel()
         self._note("finished", call)
         if script.error:
             raise script.error
         return SkillOutcome(script.ok, "done" if script.ok else script.code, script.text, code=script.code,
                             memory=script.memory(dict(call.memory)) if script.memory else dict(call.memory),
                             started=True, took_s=self.clock.now() - began)
-
-    async def _stubborn(self, seconds: float) -> None:
-        until = self.clock.now() + seconds
-        while self.clock.now() < until:
-            try:
-                await self.clock.sleep(until - self.clock.now())
-            except asyncio.CancelledError:
-                continue
 
     def _next(self, skill_id: str) -> Script:
         script = self.scripts.get(skill_id, Script())

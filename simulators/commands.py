@@ -28,15 +28,17 @@ def drive(argv: list[str]) -> int:
     parser.add_argument("--mutate", metavar="GUARD", help="after the run, damage its evidence (stale, repeated or heard): the judge must then report it")
     args = parser.parse_args(argv)
 
-    from simulators import report, scenario
+    from simulators import scenario
     from simulators.console import Console
-    from simulators.judge import MUTATIONS, judge, real_recogniser
     from simulators.run import RunFailed, interruptible, new_run_dir, play
 
     settings = Settings.load(args.config)
     plan = scenario.load(args.scenario)
-    if args.mutate and args.mutate not in MUTATIONS:
-        raise ConfigError(f"--mutate: '{args.mutate}' is not one of {', '.join(MUTATIONS)}")
+    if args.mutate:
+        from simulators.judge import MUTATIONS
+
+        if args.mutate not in MUTATIONS:
+            raise ConfigError(f"--mutate: '{args.mutate}' is not one of {', '.join(MUTATIONS)}")
     wav = None
     if args.driver:
         from simulators.people import recording
@@ -58,6 +60,9 @@ def drive(argv: list[str]) -> int:
                              "error": err.message}, run_dir)
             print(f"venus drive: {err.message}", file=sys.stderr)
             return 1
+        from simulators import report  # the judge's tools are heavy: the conversation doesn't wait for them
+        from simulators.judge import judge, real_recogniser
+
         judgement = judge(None if wav else plan, run.events(), run_dir / "speaker.wav", real_recogniser(), metrics=run.metrics, mutate_kind=args.mutate)
         summary = judgement.summary() | {"scenario": plan.name, "cabin": run.done, "started_s": round(run.started_s, 2)}
         (run_dir / "summary.json").write_text(json.dumps(summary, indent=1, ensure_ascii=False))

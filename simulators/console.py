@@ -4,7 +4,7 @@
     await show(run_dir, clock, console, stop)      prints until `stop` is set
     console.verdict(judgement.summary(), run_dir)
 
-The user's line is what was said; under it, what was understood when that differs. The assistant's line is what is being
+The user's line is what is being said; under it, what was understood when that differs. The assistant's line is what is being
 spoken, from the first sample at the loudspeaker on; after an interruption, what was really heard of it.
 """
 import asyncio
@@ -23,6 +23,8 @@ _STYLE = {"user": "1;36", "venus": "1;32", "note": "2", "bad": "31", "good": "32
 _ASCII = str.maketrans({"▸": ">", "◂": "<", "…": "...", "→": "->", "✓": "+", "✗": "x", "·": "-", "“": '"', "”": '"'})
 _KEEP = 256
 """Segments, replies and utterances remembered at once; the oldest is forgotten."""
+_OWN_MOTION = ("Vehicle.Speed", "Vehicle.IsMoving", "Vehicle.CurrentLocation", "Vehicle.Powertrain")
+"""Signals that change because the car drives, not because somebody asked."""
 SLOW_S = 1.2
 """An answer slower than this is shown as slow (the p95 bar of the voice benchmark)."""
 
@@ -60,6 +62,7 @@ class Console:
         self._segments: _Recent = _Recent()  # seg -> {"text", "turn", "first"}
         self._replies: _Recent = _Recent()  # reply -> turn
         self._signals: dict[str, Any] = {}
+        self._changed: dict[str, int] = {}  # path -> position of its last change
 
     # -- output -------------------------------------------------------------------------------------------------------
     def _paint(self, style: str, text: str) -> str:
@@ -92,13 +95,13 @@ class Console:
 
     def _on_utter_begin(self, e: Event) -> None:
         self._utterances[e.get("id")] = [e.get("who") or "user", e.pos or 0, None, e.get("text") or ""]
+        if e.get("text"):
+            self._said(e.get("who") or "user", e["text"], e.pos)
 
     def _on_utter_end(self, e: Event) -> None:
         known = self._utterances.get(e.get("id"))
         if known:
             known[2] = e.pos
-        if e.get("text"):
-            self._said(e.get("who") or "user", e["text"], known[1] if known else e.pos)
 
     def _on_user_text(self, e: Event) -> None:
         if not e.get("final", True):
@@ -182,10 +185,13 @@ class Console:
             self._note(f"{'✗ not done' if failed else '✓'} {what} {e.get('reason') or ''}".rstrip(), "bad" if failed else "good", e.pos)
 
     def _on_signal(self, e: Event) -> None:
-        path, value = e.get("path") or "", e.get("value")
-        known = path in self._signals
+        path, value, pos = e.get("path") or "", e.get("value"), e.pos or 0
+        known, changed = path in self._signals, self._changed.get(path)
         self._signals[path] = value
-        if known and not path.endswith("Vehicle.Speed"):
+        if known:
+            self._changed[path] = pos
+        # Of something that moves only the first step is shown: its end comes with the effect.
+        if known and not path.startswith(_OWN_MOTION) and (changed is None or pos - changed > MIC_RATE):
             self._note(f"car: {_short(path)} is {value}", pos=e.pos)
 
     def _on_task_execution(self, e: Event) -> None:

@@ -31,7 +31,7 @@ BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Waits before joining again; the last one repeats."""
 STABLE_S = 10.0
 CONNECT_S = 10.0
-KNOWN_S = 1.0
+KNOWN_S = 3.5
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class CarHost:
     async def _caller_error(self, room: rtc.Room, identity: str) -> NotPermitted | None:
         """Why this participant may not ask for effects: only the agent, and only one whose token says it is an agent.
 
-        The server vouches for the identity of a call. A call can overtake the news that its caller has joined, so an
-        agent that isn't known yet is waited for.
+        The server vouches for the identity of a call. It tells of participants that publish no track only every 3 s,
+        so a call can overtake the news that its caller has joined; then that news is waited for.
         """
         if identity != self.settings.agent:
             return NotPermitted("only the assistant may ask for effects", reason="caller")

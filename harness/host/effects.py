@@ -144,7 +144,7 @@ class EffectHost:
             if not policy.may_read(path):
                 raise NotPermitted(f"{path} is not for reading by the assistant", reason="not_listed", path=path)
         signals = await self.bus.get(*paths)
-        return {path: SignalValue(value=s.value, age_s=s.age_s if math.isfinite(s.age_s) else None) for path, s in signals.items()}
+        return {path: SignalValue(value=s.value, age_s=max(0.0, s.age_s) if math.isfinite(s.age_s) else None) for path, s in signals.items()}
 
     async def state(self) -> dict[str, policy.Reading]:
         """The vehicle's state now; what can't be read in time is absent, and absent counts as moving."""

@@ -13,7 +13,7 @@ from harness.host.policy import ZONES
 METHOD = "venus.effect"
 MAX_PAYLOAD = 14_000
 """Bytes: what a LiveKit RPC carries everywhere is 15 KB."""
-MAX_TIMEOUT_S = 20.0
+MAX_TIMEOUT_S = 60.0
 
 Path = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9_.]+$")]
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
@@ -33,17 +33,17 @@ class EffectRequest(BaseModel, extra="forbid"):
     """One request: get {paths} | actuate {path, value} | stop {path}."""
 
     v: Literal[1] = 1
-    key: str = Field(min_length=1, max_length=64)
+    key: str = Field(min_length=1, max_length=128)
     """Idempotency key: the same key never acts twice."""
     op: Literal["get", "actuate", "stop"]
     paths: list[Path] = Field(default_factory=list, max_length=64)
     path: Path | None = None
     value: Value | None = None
-    timeout_s: float = Field(default=3.0, gt=0, le=MAX_TIMEOUT_S)
+    timeout_s: float = Field(default=5.0, gt=0, le=MAX_TIMEOUT_S)
     zone: Zone = "unknown"
     task: TaskRef = TaskRef()
     provenance: str = Field(default="unknown", max_length=32)
-    """Who said it; only "live_speech" authorises an actuation."""
+    """Who said it; only "live_speech" authorises an actuation, and whoever doesn't say isn't believed."""
     confirm: str = Field(default="", max_length=64)
     """The token of a needs_confirmation answer, once the user has said yes."""
 

@@ -21,9 +21,10 @@ from venus_edge.ids import new_id
 
 Call = Callable[[str, float], Awaitable[str]]
 
-GET_S = 2.0
-MARGIN_S = 1.5
-"""What a call may take beyond the effect's own deadline: transport and the host's reading of the state."""
+GET_S = 3.0
+MARGIN_S = 3.0
+"""What a call may take beyond the effect's own deadline. A LiveKit RPC takes its round-trip allowance (the room uses 2 s)
+off the time that the answering side gets, which here must still hold the effect and the reading of the state."""
 TRIES = 2
 
 

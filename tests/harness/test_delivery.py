@@ -247,3 +247,35 @@ async def test_chinese_replies_are_introduced_in_chinese():
     talk.turn += 1
     await talk.run(3)
     assert talk.texts == ["关于去赌场的路线：四分钟。"]
+
+
+async def test_an_older_reply_waits_for_the_answer_that_is_being_worked_on():
+    """Interrupted by a new question, the rest isn't taken up before the new answer, if that comes soon."""
+    talk, *_ = world({"vehicle.set_window": Script("The window is open now. It was stuck for a moment."),
+                      "navigation.go": Script("Four minutes.", after_s=1.2)}, ack_after_s=5)
+    talk.ask("vehicle.set_window", {"position": 100})
+    await talk.run(0.5)
+    talk.interrupt("The window is")
+    talk.ask("navigation.go", {"destination": "casino"})
+    await talk.run(10)
+    assert talk.texts[1:] == ["Four minutes.", "As I was saying, open now. It was stuck for a moment."]
+
+
+async def test_noise_and_a_lost_turn_end_cannot_starve_a_result():
+    """Ten seconds of what looks like an endless user: then the result is told all the same."""
+    talk, *_ = world({"navigation.go": Script("Four minutes.")}, ack_after_s=60)
+    talk.ask("navigation.go", {"destination": "casino"})
+    talk.user_speaking = talk.turn_open = True
+    await talk.run(12)
+    assert talk.texts == ["Four minutes."] and 10 <= talk.spoken[0][0] <= 10.5
+
+
+async def test_a_question_that_is_talked_over_is_not_asked_again():
+    """Whoever answers before the end has understood: the rest of a question is dropped."""
+    talk, *_ = world({"navigation.go": Script("Which one do you mean, the old or the new casino?", ok=False, code="needs_input")})
+    task = talk.ask("navigation.go", {"destination": "casino"})
+    await talk.run(0.5)
+    assert talk.spoken[0][1].kind == "question"
+    talk.interrupt("Which one do you mean,")
+    await talk.run(5)
+    assert len(talk.texts) == 1 and state(talk, task)[1:] == ("unspoken", "interrupted")

@@ -44,7 +44,7 @@ async def session(seed):
             happened["cancelled"] += harness.cancel(rng.choice(harness.ledger.tasks()).id)
         if reply is not None:
             words = reply.text.split()
-            if rng.random() < 0.05:
+            if rng.random() < 0.02:
                 cut = rng.randint(0, len(words))
                 heard.update(words[:cut])
                 happened["interrupted"] += 1
@@ -53,7 +53,7 @@ async def session(seed):
                 reply = None
             elif talk.clock.now() >= until:
                 heard.update(words)
-                if rng.random() < 0.95:
+                if rng.random() < 0.8:
                     harness.reply_finished(reply.id, heard=reply.text, unheard="", completed=True, confirmed=True)
                 else:
                     happened["lost_report"] += 1

@@ -119,7 +119,7 @@ class Caller:
 
     async def call(self, payload, timeout_s):
         return await self.room.local_participant.perform_rpc(
-            destination_identity="car-host", method=METHOD, payload=payload, response_timeout=timeout_s)
+            destination_identity="car-host", method=METHOD, payload=payload, response_timeout=timeout_s, max_round_trip_latency=2.0)
 
     def bus(self, **task):
         return RemoteVehicleBus(self.call, **task)

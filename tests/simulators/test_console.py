@@ -80,7 +80,7 @@ def test_an_old_terminal_gets_ascii():
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="ascii")
     console = Console(out)
-    console.event(Event("people", 1, 0, "utter.end", {"id": "a", "who": "driver", "text": "Hôtel"}))
+    console.event(Event("people", 1, 0, "utter.begin", {"id": "a", "who": "driver", "text": "Hôtel"}))
     out.flush()
     assert raw.getvalue().decode("ascii").strip().endswith("driver > H?tel")
 

@@ -42,6 +42,14 @@ def test_every_utterance_has_one_level_and_no_silence_around_it():
     assert len(voices.levelled(voices.trimmed(np.zeros(100)))) == 0
 
 
+def test_rests_inside_a_phrase_are_cut_down_and_nothing_else():
+    x = np.concatenate([tone(0.5), np.zeros(6400), tone(0.3), np.zeros(1600), tone(0.4)])
+    out = voices.tightened(x)
+    assert len(x) - len(out) == pytest.approx(6400 - 0.16 * RATE, abs=320)
+    assert np.square(out).sum() == pytest.approx(np.square(x).sum(), rel=1e-4)
+    assert np.array_equal(voices.tightened(out), out) and len(voices.tightened(np.zeros(10))) == 10
+
+
 @pytest.mark.parametrize("pitch", [118, 215, 245])
 @pytest.mark.parametrize("closed", [True, False])
 def test_a_hum_lasts_as_long_as_a_listeners_signal(pitch, closed):
