@@ -18,18 +18,22 @@ class TaskRef(Wire):
 
 
 class EffectRequest(Wire):
-    """`get` carries `paths`; `actuate` carries `path` and `value`. The same `key` again gets the same answer."""
+    """`get` carries `paths`; `actuate` `path` and `value`; `stop` halts what moves at `path`. The same `key` again gets the same answer.
+
+    Who doesn't say in which zone and by whose live speech it was asked for isn't believed: nothing is actuated."""
 
     v: Literal[1] = 1
     key: Annotated[str, Field(min_length=1, max_length=128)]
-    op: Literal["get", "actuate"]
+    op: Literal["get", "actuate", "stop"]
     paths: Annotated[list[Path], Field(min_length=1, max_length=64)] | None = None
     path: Path | None = None
     value: Any = None
     timeout_s: Annotated[float, Field(gt=0, le=60)] = 5.0
-    zone: Short = "driver"
+    zone: Literal["driver", "passenger", "rear_left", "rear_right", "unknown"] = "unknown"
     task: TaskRef | None = None
-    provenance: Short = "live_speech"
+    provenance: Short = "unknown"
+    confirm: Short | None = None
+    """The token of a needs_confirmation answer, once the user has said yes."""
 
     @model_validator(mode="after")
     def _fits_op(self):
@@ -37,12 +41,15 @@ class EffectRequest(Wire):
             raise ValueError("op get needs paths")
         if self.op == "actuate" and (self.path is None or self.value is None):
             raise ValueError("op actuate needs path and value")
+        if self.op == "stop" and self.path is None:
+            raise ValueError("op stop needs path")
         return self
 
 
 class SignalValue(Wire):
     value: Any = None
-    age_s: Annotated[float, Field(ge=0)] = 0.0
+    age_s: Annotated[float, Field(ge=0)] | None = None
+    """Seconds since the bus saw it; absent where it never did."""
 
 
 class EffectDone(Wire):

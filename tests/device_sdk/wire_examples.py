@@ -29,7 +29,8 @@ REPORT = {
         st="flushed", dac=960, why="cloud", first_pos=1200000, lost=[[100, 20]]),
 }
 EFFECT = {
-    "effect_get": wire.EffectRequest(key="k1", op="get", paths=["Vehicle.Speed"], timeout_s=1.0),
+    "effect_get": wire.EffectRequest(key="k1", op="get", paths=["Vehicle.Speed"], timeout_s=1.0, zone="driver", provenance="live_speech"),
+    "effect_stop": wire.EffectRequest(key="k3", op="stop", path="Vehicle.Cabin.Door.Row1.DriverSide.Window.Position"),
     "effect_actuate": wire.EffectRequest(
         key="k2", op="actuate", path="Vehicle.Body.Trunk.Rear.IsOpen", value=True, timeout_s=5.0,
         task=wire.TaskRef(id="T-1", version=1)),
