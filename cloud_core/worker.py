@@ -30,6 +30,8 @@ log = logging.getLogger("venus.worker")
 MESSAGES = {"flush": wire.Flush, "restore": wire.Restore, "volume": wire.Volume, "ping": wire.Ping}
 ENGINE_WAIT_S = 90.0
 MAX_CONVERSATIONS = 4
+MIC_TRACE_EVERY = 16
+"""Every so many live microphone packets leave a trace of their arrival: the way up is measured by them."""
 GONE_KEEP_S = 30.0
 """A device that left may come back with the same boot and go on; after this long its conversation is closed."""
 
@@ -43,8 +45,6 @@ class Held:
         self.conversation: Conversation | None = None
         self.task: asyncio.Task | None = None
         self.closing: asyncio.TimerHandle | None = None
-        self.opened = False
-        """The gate has opened and none of its live packets has come yet."""
 
 
 class DeviceLink:
@@ -119,7 +119,6 @@ class Worker:
             self.room.control(identity, wire.Error(code="no_session", message="say hello first", re=message.type))
         elif message.type == "gate" and held.conversation:
             held.conversation.mic.gate(message.open, message.pos)
-            held.opened = message.open
             held.conversation.wake()
         elif message.type == "pong" and held.conversation:
             held.conversation.mic.device.saw(message.pos)
@@ -130,8 +129,7 @@ class Worker:
         held = self.held.get(identity)
         if held and held.conversation:
             held.conversation.mic.packet(packet.pos, packet.samples, live=not packet.preroll)
-            if held.opened and not packet.preroll:
-                held.opened = False
+            if not packet.preroll and packet.seq % MIC_TRACE_EVERY == 0:
                 self.trace.event("mic.live", pos=packet.end)
             held.conversation.wake()
 

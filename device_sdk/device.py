@@ -301,6 +301,8 @@ class Device:
         return seg if self.player.open(seg, meta) else None
 
     def on_speech(self, seg: str, start: int, samples: np.ndarray) -> None:
+        if start == 0:
+            self._trace.event("seg.rx", self.pos, seg=seg)
         self.player.push(seg, start, samples)
 
     def on_speech_end(self, seg: str, whole: bool) -> None:

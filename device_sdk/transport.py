@@ -119,6 +119,11 @@ class LiveKitTransport:
             joining.add_done_callback(lambda done: done.exception() or asyncio.ensure_future(room.disconnect()))
             raise
         room.local_participant.register_rpc_method(wire.RPC_CLEAR_BUFFER, self._clear_buffer)
+        # A participant without a track is made known to the others only every 3 s, but at once when it has attributes.
+        try:
+            await room.local_participant.set_attributes({"venus.playout": "v1;stamped"})
+        except Exception as err:  # a token without that right still works, only later
+            log.info("attributes not set: %s", type(err).__name__)
         self._writer = asyncio.create_task(self._write())
         self._look_for_agent()
 

@@ -57,7 +57,7 @@ async def _say(text: str, voice: str, out: Path | None, as_json: bool) -> int:
     script = ScriptedPeople([Line("say", "driver", text, sound, When(after_s=0.3))])
     cabin = Cabin(device, script, CabinSettings(), clock=clock, keep=True)
     first: list[int] = []
-    device.on_event = lambda e: first.append(e["pos"]) if e["ev"] == "seg.first" else None
+    device.on_event = lambda e: first.append(e["pos"]) if e["ev"] == "segment" else None
     state = {"begun": False}
 
     def over() -> bool:

@@ -19,7 +19,7 @@ ROLES = {
     "device": {"canPublish": True, "canSubscribe": True, "canPublishData": True, "canPublishSources": ["microphone"],
                "canUpdateOwnMetadata": True},
     "agent": {"canPublish": True, "canSubscribe": True, "canPublishData": True, "canUpdateOwnMetadata": True, "agent": True},
-    "car-host": {"canPublish": False, "canSubscribe": False, "canPublishData": True},
+    "car-host": {"canPublish": False, "canSubscribe": False, "canPublishData": True, "canUpdateOwnMetadata": True},
     "observer": {"canPublish": False, "canSubscribe": True, "canPublishData": False, "hidden": True},
 }
 

@@ -12,8 +12,8 @@ from cloud_core.cascade.endpoint import Heard, is_noise
 from cloud_core.cascade.words import is_ghost, normalise
 from cloud_core.front_end import Verdict
 
-_STOP = re.compile(r"^(?:stop|no|wait|hold on|cancel|quiet|be quiet|shut up|enough|actually|never ?mind|never|forget|hang on|excuse me|venus|hey venus)\b")
-_OPENING = re.compile(r"^(?:set|turn|open|close|take me|take us|find|make it|what (?!is up|s up)\w|where|how|when|is there|are there|navigate|drive"
+_STOP = re.compile(r"^(?:stop|start|no|wait|way|hold on|cancel|quiet|be quiet|shut up|enough|actually|never ?mind|never|forget|hang on|excuse me|venus|hey venus)\b")
+_OPENING = re.compile(r"^(?:set|turn|open|close|take me|take us|find|make it|what (?!is up|s up)\w+|where|how|when|is there|are there|navigate|drive"
                       r"|can you|could you|please|show|tell me|go to|lock|unlock|i want|i need|i meant|not)\b")
 
 
@@ -32,8 +32,8 @@ class OverlapSettings:
     """Silence behind short speech before its words count."""
     decide_ms: float = 1300
     """At the latest; by then silence restores and speech flushes."""
-    stop_confidence: float = 0.10
-    opening_confidence: float = 0.15
+    stop_confidence: float = 0.08
+    opening_confidence: float = 0.08
     clear_confidence: float = 0.45
 
 
