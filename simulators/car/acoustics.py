@@ -10,7 +10,6 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft, signal
 
 from device_sdk import Resampler
 from venus_edge.paths import cache_dir
@@ -46,8 +45,14 @@ class CabinSettings:
     dac_delay_ms: float = 20.0
 
 
+NOISE_FILTERS = {"rumble": (1, 60, "low"), "tyres": (2, (200, 1500), "band"), "cut": (1, 40, "high")}
+"""Order, corner frequencies (Hz) and kind of what shapes the road noise; no cabin microphone passes less than `cut`."""
+NOISE_LENGTH = MIC_RATE // 8
+
+
 def _compute() -> dict[str, np.ndarray]:
     import pyroomacoustics as pra
+    from scipy import signal
 
     room = pra.ShoeBox(SIZE_M, fs=MIC_RATE, max_order=ORDER, air_absorption=True,
                        materials={wall: pra.Material(absorption, 0.1) for wall, absorption in ABSORPTION.items()})
@@ -61,16 +66,22 @@ def _compute() -> dict[str, np.ndarray]:
         cut = np.asarray(response, np.float32)[_FRACTION:_FRACTION + LENGTH]
         kept[:len(cut)] = cut
         responses[name] = kept
+    impulse = np.zeros(NOISE_LENGTH)
+    impulse[0] = 1.0
+    for name, (order, corners, kind) in NOISE_FILTERS.items():
+        shape = signal.sosfilt(signal.butter(order, corners, kind, fs=MIC_RATE, output="sos"), impulse)
+        responses[name] = (shape / np.sqrt(np.sum(shape ** 2))).astype(np.float32)  # white noise of unit power keeps it
     return responses
 
 
 def responses() -> dict[str, np.ndarray]:
-    """float32[LENGTH] at 16 kHz from each seat and from "loudspeaker" to the microphone; cached under `<cache>/cabin`."""
-    key = json.dumps([SIZE_M, ABSORPTION, ORDER, SEATS, LOUDSPEAKER, MICROPHONE, LENGTH, 1])
+    """float32[LENGTH] at 16 kHz from each seat and from "loudspeaker" to the microphone, and float32[NOISE_LENGTH] of each of
+    NOISE_FILTERS; cached under `<cache>/cabin`, so that a start needs neither the room model nor the filter design."""
+    key = json.dumps([SIZE_M, ABSORPTION, ORDER, SEATS, LOUDSPEAKER, MICROPHONE, LENGTH, NOISE_FILTERS, NOISE_LENGTH, 2])
     path = cache_dir() / "cabin" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
     try:
         with np.load(path) as stored:
-            return {name: stored[name] for name in (*SEATS, "loudspeaker")}
+            return {name: stored[name] for name in (*SEATS, "loudspeaker", *NOISE_FILTERS)}
     except (OSError, ValueError, KeyError):
         found = _compute()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,9 +93,9 @@ def responses() -> dict[str, np.ndarray]:
 
 def _speech_gain(response: np.ndarray) -> float:
     """Amplitude gain of a response for speech: weighted with its long-term spectrum (flat from 120 to 550 Hz, then -9 dB an octave)."""
-    hertz = fft.rfftfreq(8192, 1 / MIC_RATE)
+    hertz = np.fft.rfftfreq(8192, 1 / MIC_RATE)
     weight = np.where(hertz < 120, 0.0, (550 / np.maximum(hertz, 550)) ** 3.0)
-    return float(np.sqrt((np.abs(fft.rfft(response, 8192)) ** 2 * weight).sum() / weight.sum()))
+    return float(np.sqrt((np.abs(np.fft.rfft(response, 8192)) ** 2 * weight).sum() / weight.sum()))
 
 
 class Seats:
@@ -97,7 +108,10 @@ class Seats:
 
     def at_microphone(self, samples: np.ndarray, seat: str) -> np.ndarray:
         """int16 at the mouth in, float32 at the microphone out (int16 scale), longer by the cabin's tail."""
-        return signal.fftconvolve(samples.astype(np.float32), self._responses[seat]).astype(np.float32)
+        length = len(samples) + LENGTH - 1
+        size = 1 << (length - 1).bit_length()
+        spectrum = np.fft.rfft(samples.astype(np.float32), size) * np.fft.rfft(self._responses[seat], size)
+        return np.fft.irfft(spectrum, size)[:length].astype(np.float32)
 
 
 class Loudspeaker:
@@ -113,8 +127,8 @@ class Loudspeaker:
         response = responses()["loudspeaker"]
         wanted_db = SPEECH_AT_MIC_DBFS + settings.echo_db - LOUDSPEAKER_DBFS
         response = response * 10 ** (wanted_db / 20) / _speech_gain(response)
-        self._size = fft.next_fast_len(LENGTH + BLOCK - 1, real=True)
-        self._spectrum = fft.rfft(response.astype(np.float32), self._size)
+        self._size = 1 << (LENGTH + BLOCK - 2).bit_length()
+        self._spectrum = np.fft.rfft(response.astype(np.float32), self._size)
         self._tail = np.zeros(self._size, np.float32)
         self._resample = Resampler(SPEAKER_RATE, MIC_RATE)
         self._ringing = 0
@@ -127,7 +141,7 @@ class Loudspeaker:
             return np.zeros(BLOCK, np.float32)
         level = self.SATURATION / 32768.0
         pressed = np.tanh(sound.astype(np.float32) * level) / level
-        self._tail += fft.irfft(fft.rfft(pressed, self._size) * self._spectrum, self._size)
+        self._tail += np.fft.irfft(np.fft.rfft(pressed, self._size) * self._spectrum, self._size).astype(np.float32)
         out = self._tail[:BLOCK].copy()
         self._tail[:-BLOCK] = self._tail[BLOCK:]
         self._tail[-BLOCK:] = 0
@@ -144,23 +158,20 @@ class RoadNoise:
     def __init__(self, settings: CabinSettings, seed: int = 0):
         self._random = np.random.default_rng(seed)
         self._rms = 32768 * 10 ** ((SPEECH_AT_MIC_DBFS + settings.noise_db_at_50) / 20)
-        rumble = signal.butter(1, 60, fs=MIC_RATE, output="sos")
-        tyres = signal.butter(2, (200, 1500), "band", fs=MIC_RATE, output="sos")
-        cut = signal.butter(1, 40, "high", fs=MIC_RATE, output="sos")  # no cabin microphone passes less
-        self._filters = {"rumble": rumble, "tyres": tyres, "cut": cut}
-        self._states = {name: np.zeros((len(sos), 2)) for name, sos in self._filters.items()}
-        self._unit = {name: self._power_gain(sos) for name, sos in self._filters.items()}
+        shapes = responses()
+        self._size = 1 << (NOISE_LENGTH + self._CHUNK - 2).bit_length()
+        self._spectra = {name: np.fft.rfft(shapes[name], self._size) for name in NOISE_FILTERS}
+        self._tails = {name: np.zeros(self._size) for name in NOISE_FILTERS}
         self._phase, self._time, self._gain = 0.0, 0, None
         self._chunk, self._at = np.zeros(0, np.float32), 0
 
-    @staticmethod
-    def _power_gain(sos) -> float:
-        """What makes white noise of unit power come out of the filter with unit power."""
-        _, response = signal.sosfreqz(sos, 8192)
-        return float(1 / np.sqrt(np.mean(np.abs(response) ** 2)))
-
     def _filtered(self, name: str, noise: np.ndarray) -> np.ndarray:
-        out, self._states[name] = signal.sosfilt(self._filters[name], noise, zi=self._states[name])
+        """Overlap-add: a chunk's tail rings into the next ones."""
+        tail = self._tails[name]
+        tail += np.fft.irfft(np.fft.rfft(noise, self._size) * self._spectra[name], self._size)
+        out = tail[:self._CHUNK].copy()
+        tail[:-self._CHUNK] = tail[self._CHUNK:]
+        tail[-self._CHUNK:] = 0
         return out
 
     def _next_chunk(self, kmh: float) -> np.ndarray:
@@ -174,9 +185,8 @@ class RoadNoise:
         engine = sum(np.sin(k * phase) / k for k in range(1, 7))
         swell = 1 + 0.3 * np.sin(2 * np.pi * 0.4 * t + 1)
         rumble, tyres, hiss = self._random.standard_normal((3, n))
-        mixed = self._filtered("rumble", rumble) * self._unit["rumble"] + 0.5 * swell * self._filtered("tyres", tyres) * self._unit["tyres"] \
-            + 0.25 * engine + 0.06 * hiss
-        return (self._filtered("cut", mixed) / 1.02).astype(np.float32)
+        mixed = self._filtered("rumble", rumble) + 0.5 * swell * self._filtered("tyres", tyres) + 0.25 * engine + 0.06 * hiss
+        return (self._filtered("cut", mixed) / 0.95).astype(np.float32)
 
     def level(self, kmh: float) -> float:
         """Root mean square (int16 scale) at a speed."""

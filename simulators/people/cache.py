@@ -5,11 +5,11 @@ A drive takes its utterances from here; `prepare.py` fills it beforehand, so tha
 import hashlib
 import json
 import os
+import wave
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.io import wavfile
 
 from simulators.people import catalogue
 from venus_edge.metrics import METRICS
@@ -65,10 +65,13 @@ class VoiceCache:
         if not path.with_suffix(".json").is_file():
             return None
         try:
-            rate, samples = wavfile.read(path)
-        except Exception:  # a file torn by a crash fails in many ways inside the reader: made anew
-            return None
-        if rate != catalogue.RATE or samples.dtype != np.int16 or samples.ndim != 1:
+            with wave.open(str(path), "rb") as f:
+                if (f.getframerate(), f.getsampwidth(), f.getnchannels()) != (catalogue.RATE, 2, 1):
+                    return None
+                samples = np.frombuffer(f.readframes(f.getnframes()), "<i2").astype(np.int16)
+                if len(samples) != f.getnframes():
+                    return None
+        except (OSError, EOFError, wave.Error, ValueError):  # torn by a crash: made anew
             return None
         os.utime(path)
         return samples
@@ -99,7 +102,9 @@ class VoiceCache:
     def _write(self, path: Path, samples: np.ndarray, verdict: Verdict) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(f".{os.getpid()}.part")
-        wavfile.write(partial, catalogue.RATE, samples)
+        with wave.open(str(partial), "wb") as f:
+            f.setparams((1, 2, catalogue.RATE, 0, "NONE", ""))
+            f.writeframes(samples.astype("<i2").tobytes())
         os.replace(partial, path)
         partial.write_text(json.dumps(asdict(verdict), ensure_ascii=False), encoding="utf-8")
         os.replace(partial, path.with_suffix(".json"))

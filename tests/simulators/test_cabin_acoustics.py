@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from device_sdk import Resampler
-from simulators.car.acoustics import (BLOCK, LENGTH, MIC_RATE, SEATS, SPEAKER_BLOCK, CabinSettings, Loudspeaker, RoadNoise, Seats,
+from simulators.car.acoustics import (NOISE_FILTERS, NOISE_LENGTH, BLOCK, LENGTH, MIC_RATE, SEATS, SPEAKER_BLOCK, CabinSettings, Loudspeaker, RoadNoise, Seats,
                                       _compute, responses)
 from simulators.people.voices import active_rms
 
@@ -35,7 +35,7 @@ def echo(settings: CabinSettings, x: np.ndarray) -> np.ndarray:
 
 
 def test_the_cabin_rings_like_a_car():
-    for name, response in responses().items():
+    for name, response in ((n, r) for n, r in responses().items() if n not in NOISE_FILTERS):
         energy = np.cumsum(response[::-1] ** 2)[::-1]
         decay = 10 * np.log10(energy / energy[0] + 1e-12)
         rt60_ms = 3 * (np.argmax(decay < -25) - np.argmax(decay < -5)) / MIC_RATE * 1000
@@ -45,7 +45,7 @@ def test_the_cabin_rings_like_a_car():
 def test_cached_responses_are_the_computed_ones():
     fresh = _compute()
     for name, response in responses().items():
-        assert response.shape == (LENGTH,) and np.allclose(response, fresh[name])
+        assert response.shape == (NOISE_LENGTH if name in NOISE_FILTERS else LENGTH,) and np.allclose(response, fresh[name])
 
 
 def test_noise_follows_the_speed_by_thirty_log_v():
