@@ -24,7 +24,7 @@ VOICE = (
     BenchLine("Find me a pharmacy [pause 0.7] and take me there.", "navigation.find_and_go", {"query": "pharmacy"}, "pharmacy|minute|minutes", True),
     BenchLine("How fast are we going?", "vehicle.status", {"what": "speed"}, "kilometers|speed|standing|parked|stopped|moving"),
     BenchLine("Close the driver's window.", "vehicle.set_window", {"position": 0, "window": "driver"}, "window"),
-    BenchLine("Set the fan speed to fifty percent.", "vehicle.set_fan", {"level": 50}, "fan"),
+    BenchLine("Turn on the fan.", "vehicle.set_fan", {"level": 50}, "fan"),
     BenchLine("What can you do?", None, {}, "find places"),
     BenchLine("Is there a restaurant nearby?", "poi.find", {"query": "restaurant"}, "restaurant"),
     BenchLine("Take me to the casino.", "navigation.go", {"destination": "casino"}, "casino"),

@@ -71,17 +71,17 @@ def test_the_fit_is_the_share_of_words_with_numbers_exact(text, heard, score):
 
 
 class Parrot:
-    """A synthesiser and recogniser in one: take k of a voice is a tone k+1 tenths of a second longer; take `good` is understood."""
+    """A synthesiser and recogniser in one: take k of a voice is a tone k fifths of a second longer; take `good` is understood."""
 
     def __init__(self, good: int):
         self.good, self.made = good, 0
 
     def say(self, text, who, take):
         self.made += 1
-        return voices.levelled(tone(0.5 + 0.1 * who.takes.index(take)))
+        return voices.levelled(tone(0.5 + 0.2 * who.takes.index(take)))
 
     def transcribe(self, samples):
-        take = round(((len(samples) - RATE) / RATE - 0.5) * 10)
+        take = int(((len(samples) - RATE) / RATE - 0.5) * 5 + 0.2)  # on the road it is 0.12 s longer
         return type("T", (), {"text": "hello there" if take == self.good else "yellow" if take else "hello"})()
 
 
