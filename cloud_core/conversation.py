@@ -53,6 +53,8 @@ class Conversation:
         self._reported: dict[str, float] = {}
         self._finished: set[str] = set()
         self._flushes: dict[str, asyncio.Task] = {}
+        self._stopped: set[str] = set()
+        """Segments that the user asked to be silent about: their rest is not taken up again."""
         self._wake = asyncio.Event()
         self._state = ""
         self._decision = Decision(0)
@@ -202,6 +204,8 @@ class Conversation:
             self.link.control("restore", id=new_id(), reason=overlap.reason)
             return
         for seg in [s.seg for s in self.timeline.segments.values() if not s.final]:
+            if overlap.reason == "stop":
+                self._stopped.add(seg)
             self.flush(seg)
 
     def flush(self, seg: str) -> None:
@@ -255,7 +259,9 @@ class Conversation:
         self.trace.event("segment.end", pos=self.mic.device.pos(), seg=seg_id, reply=seg.reply_id, state=seg.state, played=seg.played,
                          len=seg.length, rate=seg.rate, heard=heard, unheard=unheard, confirmed=seg.confirmed, completed=completed)
         if seg.reply_id:
-            self.harness.reply_finished(seg.reply_id, heard=heard, unheard=unheard, completed=completed, confirmed=seg.confirmed)
+            self.harness.reply_finished(seg.reply_id, heard=heard, unheard=unheard, completed=completed, confirmed=seg.confirmed,
+                                        stopped=seg_id in self._stopped)
+        self._stopped.discard(seg_id)
 
     def _show_state(self, state: str) -> None:
         if state != self._state:

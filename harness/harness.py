@@ -169,7 +169,8 @@ class Harness:
         task = self.ledger.accept(
             key=request.key, capability=capability, arguments=arguments, prose=request.prose, turn=request.turn,
             lang=request.lang, zone=request.zone, group=spec.supersedes if spec else "", evidence=evidence.hash,
-            ttl_s=spec.result_ttl_s if spec else 60.0, supersedes=old.id if old else "")
+            timeout_s=spec.timeout_s if spec else 0.0, ttl_s=spec.result_ttl_s if spec else 60.0,
+            supersedes=old.id if old else "")
         self._evidence[task.id] = evidence
         if old:
             self._desk.forget(old.id)
@@ -253,7 +254,7 @@ class Harness:
 
     def _progress(self, task_id: str, outcome: str, text: str) -> None:
         text = spoken(text, MAX_PROGRESS_CHARS)
-        if text and task_id in self._evidence and self.ledger.get(task_id).execution is E.RUNNING:
+        if text and self.ledger.knows(task_id) and self.ledger.get(task_id).execution is E.RUNNING:
             self._late.progress(task_id, outcome, text)
 
     def _settle(self, task_id: str, outcome: SkillOutcome | None, how: str) -> None:

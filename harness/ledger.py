@@ -132,8 +132,8 @@ class Ledger:
     # -- moving
 
     def accept(self, *, key: str, capability: str, arguments: dict, prose: str = "", turn: int = 0, lang: str = "en",
-               zone: str = "driver", group: str = "", evidence: str = "", ttl_s: float = 60.0,
-               supersedes: str = "") -> Task:
+               zone: str = "driver", group: str = "", evidence: str = "", timeout_s: float = 0.0,
+               ttl_s: float = 60.0, supersedes: str = "") -> Task:
         """Enter a request, QUEUED. A known key returns its task unchanged. `supersedes`: id of the task it corrects.
 
         Raises UnknownTask for a known key whose task left the history: the request was answered long ago.
@@ -146,7 +146,7 @@ class Ledger:
         version = 1 + max(t.version for t in self._tasks.values() if t.lineage == old.lineage) if old else 1
         task = Task(id=task_id, key=key, lineage=old.lineage if old else task_id, version=version,
                     capability=capability, arguments=arguments, prose=prose, turn=turn, lang=lang, zone=zone,
-                    group=group, evidence=evidence, accepted_at=self.clock.now(), ttl_s=ttl_s,
+                    group=group, evidence=evidence, accepted_at=self.clock.now(), timeout_s=timeout_s, ttl_s=ttl_s,
                     replaces=old.id if old else "")
         self._write(task, "accept", "", task.execution, "", to_fields(task))
         self._keys[key] = task_id
@@ -188,8 +188,6 @@ class Ledger:
         why = "" if to in DELIVERY_MOVES[task.delivery] else "not in the table"
         if to is D.INTERRUPTED and rest is not None and len(rest) > len(task.rest):
             why = "the rest grew"
-        if to is D.PENDING and task.live:
-            why = "the work goes on"
         after = dataclasses.replace(task, **{**changes, "delivery": task.delivery})
         now = self.clock.now()
         why = why or next(filter(None, (guard(after, to, now) for guard in self._guards)), "")

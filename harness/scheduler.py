@@ -64,7 +64,7 @@ class Scheduler:
 
     def submit(self, job: Job) -> None:
         """Start the job now or queue it. Raises BusyError when both are full."""
-        if len(self._runs) < self._settings.max_running and not self._queue:
+        if len(self._runs) < self._settings.max_running:
             self._start(job)
         elif len(self._queue) < self._settings.max_queued:
             self._queue[job.task_id] = job

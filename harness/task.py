@@ -70,6 +70,8 @@ class Task:
     evidence: str
     """Hash of the evidence frozen when the request opened; the evidence itself is released when the task ends."""
     accepted_at: float
+    timeout_s: float = 0.0
+    """How long the work may take from its start; 0 where nothing runs."""
     ttl_s: float = 60.0
     """An outcome told later than this after the work ended is expired."""
     replaces: str = ""

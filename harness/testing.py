@@ -133,6 +133,7 @@ class Conversation:
         self.spoken: list[tuple[float, PreparedReply]] = []
         self.speaking: PreparedReply | None = None
         self._until = 0.0
+        self._asked = 0
 
     @property
     def texts(self) -> list[str]:
@@ -144,8 +145,9 @@ class Conversation:
         if not same_turn:
             self.turn += 1
             self.harness.user_turn(self.turn)
+        self._asked += 1
         pos = self._pos
-        request = DelegateRequest(key or f"key-{self.turn}-{len(self.harness.ledger.tasks())}-{capability}", self.turn,
+        request = DelegateRequest(key or f"key-{self._asked}", self.turn,
                                   pos, pos, prose, capability, arguments or {}, repair, lang)
         return self.harness.accept(request, Evidence.freeze(pos, pos))
 

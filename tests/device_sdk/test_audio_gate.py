@@ -159,3 +159,30 @@ def test_the_energy_floor_spares_the_model(level, asked):
     vad = Counting(1000)
     feed(AudioGate(vad, floor_dbfs=-60), np.full(RATE, level, np.int16))
     assert (vad.calls > 0) == bool(asked)
+
+
+def test_a_calm_stretch_refreshes_the_model_and_speech_never_does():
+    """The model's state drifts in long noise until it is deaf: 3 s of calm reset it, and nothing resets it while somebody speaks."""
+    class Judge:
+        def __init__(self):
+            self.probability, self.resets = 0.05, 0
+
+        def __call__(self, frame):
+            return self.probability
+
+        def skip(self, frame):
+            pass
+
+        def reset(self):
+            self.resets += 1
+
+    judge = Judge()
+    gate = AudioGate(judge)
+    block = np.full(160, 300, np.int16)
+    for k in range(700):
+        gate.feed(block, k * 160)
+    assert judge.resets == 2
+    judge.probability = 0.9
+    for k in range(700, 1400):
+        gate.feed(block, k * 160)
+    assert judge.resets == 2 and gate.speaking

@@ -1,7 +1,7 @@
 """Delivery: a result is told once, at the right moment, if it is still wanted; interrupted, it goes on where it stopped."""
 from harness_world import state, states, world
 
-from harness import Moment
+from harness import DelegateRequest, Evidence, Moment
 from harness.testing import Script
 
 
@@ -168,9 +168,9 @@ async def test_a_declined_reply_is_offered_once_more_and_then_left_unspoken():
         await talk.clock.advance(0.1)
         reply = harness.next_reply(talk_moment(talk))
         if reply:
-            offered.append(reply.text)
+            offered.append((talk.clock.now(), reply.text))
             harness.reply_declined(reply.id)
-    assert offered == ["Four minutes."] * 2
+    assert [text for _, text in offered] == ["Four minutes."] * 2 and offered[1][0] - offered[0][0] >= 0.5
     assert state(talk, task)[1:] == ("unspoken", "declined")
     talk.ask("vehicle.set_window", {"position": 0})
     await talk.run(2)
@@ -279,3 +279,79 @@ async def test_a_question_that_is_talked_over_is_not_asked_again():
     talk.interrupt("Which one do you mean,")
     await talk.run(5)
     assert len(talk.texts) == 1 and state(talk, task)[1:] == ("unspoken", "interrupted")
+
+
+async def test_restless_noise_cannot_starve_a_result():
+    """Short bursts that never leave the usual quiet: after ten seconds the next silent instant will do."""
+    talk, *_ = world({"navigation.go": Script("Four minutes.")}, ack_after_s=60)
+    talk.ask("navigation.go", {"destination": "casino"})
+    talk.turn += 1
+    for _ in range(130):
+        talk.user_speaking = not talk.user_speaking
+        await talk.run(0.1)
+    assert talk.texts == ["About the route to casino: Four minutes."] and 10 <= talk.spoken[0][0] <= 10.4
+
+
+async def test_an_introduction_is_not_part_of_what_was_heard():
+    """Interrupted after the introduction and two words: the rest begins with the third."""
+    talk, *_ = world({"navigation.go": Script("It is four minutes away.")}, ack_after_s=60)
+    talk.user_speaking = True
+    task = talk.ask("navigation.go", {"destination": "casino"})
+    await talk.run(0.3)
+    talk.user_speaking, talk.turn = False, talk.turn + 1
+    await talk.run(0.5)
+    talk.interrupt("About the route to casino: It is")
+    assert talk.harness.ledger.get(task).rest == "four minutes away."
+    await talk.run(5)
+    assert talk.texts[1] == "As I was saying, four minutes away."
+
+
+async def test_the_answer_to_the_newest_question_needs_no_quiet_after_the_user():
+    """The end of the turn is enough: it is admitted in the very unit in which the turn closes."""
+    talk, *_ = world({"navigation.go": Script("Four minutes.")})
+    talk.user_speaking = talk.turn_open = True
+    talk.ask("navigation.go", {"destination": "casino"})
+    await talk.run(0.5)
+    talk.user_speaking = talk.turn_open = False
+    closed = talk.clock.now()
+    await talk.run(0.5)
+    assert talk.spoken[0][0] - closed <= talk.unit_s + 1e-9
+
+
+async def test_a_new_request_is_acknowledged_before_an_older_result_is_told():
+    """The acknowledgement answers the newest turn, so it comes first."""
+    talk, *_ = world({"navigation.go": Script("Four minutes."), "poi.find": Script("Here.", after_s=9)}, hold_older_s=0)
+    talk.user_speaking = True
+    talk.ask("navigation.go", {"destination": "casino"})
+    await talk.run(0.3)
+    talk.ask("poi.find", {"query": "charger"})
+    talk.user_speaking = False
+    await talk.run(5)
+    assert [reply.kind for _, reply in talk.spoken][:2] == ["ack", "result"]
+    assert talk.texts[1] == "About the route to casino: Four minutes."
+
+
+async def test_an_accepted_request_alone_makes_its_turn_the_newest_and_turns_never_go_back():
+    """Without user_turn(): older results are introduced; a late, older turn number changes nothing."""
+    talk, *_ = world({"navigation.go": Script("Four minutes."), "vehicle.set_window": Script("It is open.")}, max_join_chars=0)
+    harness = talk.harness
+
+    def accept(turn, capability):
+        harness.accept(DelegateRequest("", turn, turn, turn, "please", capability, {}), Evidence.freeze(0, 0))
+
+    accept(5, "navigation.go")
+    accept(6, "vehicle.set_window")
+    harness.user_turn(2)
+    await talk.run(8)
+    assert talk.texts == ["It is open.", "About what you asked for: Four minutes."]
+
+
+async def test_what_nobody_heard_is_not_repeated_but_told():
+    """Flushed before its first word: resumed whole and without an introduction; not yet anything to repeat."""
+    talk, *_ = world({"navigation.go": Script("Four minutes.")})
+    talk.ask("navigation.go", {"destination": "casino"})
+    await talk.run(0.3)
+    talk.interrupt("")
+    assert talk.harness._desk.last_told() is None
+    await talk.run(3)
+    assert talk.texts == ["Four minutes."] * 2

@@ -97,3 +97,27 @@ async def test_a_request_that_waited_too_long_for_a_place_has_expired():
     assert state(talk, second) == ("expired", "delivered", "confirmed")
     assert [c.skill_id for c in runner.calls] == ["poi.find"]
     assert any("didn't get round to the route to casino" in text for text in talk.texts)
+
+
+async def test_an_acknowledgement_comes_for_the_newest_question_only():
+    """Missed because the user went on to something else: not said afterwards."""
+    talk, *_ = world({"poi.find": Script("Here.", after_s=2)})
+    talk.user_speaking = True
+    talk.ask("poi.find", {"query": "charger"})
+    await talk.run(0.5)
+    talk.turn += 1
+    talk.user_speaking = False
+    await talk.run(6)
+    assert talk.texts == ["About the charger: Here."]
+
+
+async def test_notices_about_one_task_keep_their_distance():
+    """An acknowledgement that could only come late isn't followed by progress at once."""
+    talk, *_ = world({"poi.find": Script("Here.", after_s=8)}, notice_gap_s=3.0)
+    talk.user_speaking = True
+    talk.ask("poi.find", {"query": "charger"})
+    await talk.run(2.2)
+    talk.user_speaking = False
+    await talk.run(12)
+    assert [k for _, k in kinds(talk)] == ["ack", "progress", "result"]
+    assert talk.spoken[1][0] - talk.spoken[0][0] >= 3.0

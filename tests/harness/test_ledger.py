@@ -131,6 +131,16 @@ def test_a_late_return_cannot_revive():
         ledger.deliver(old.id, D.PENDING, kind="result", text="late")
 
 
+def test_what_was_heard_cannot_be_unheard():
+    """An interruption can't leave more to say than there was."""
+    ledger, task_id = completed(VirtualClock())
+    ledger.deliver(task_id, D.PENDING, kind="result", text="hello")
+    ledger.deliver(task_id, D.DELIVERING)
+    with pytest.raises(IllegalTransition, match="grew"):
+        ledger.deliver(task_id, D.INTERRUPTED, rest="hello again")
+    assert ledger.deliver(task_id, D.INTERRUPTED, rest="lo").rest == "lo"
+
+
 def test_observers_see_every_transition_and_cannot_break_one():
     """An observer's exception is swallowed; what it is told has ids and states, no words."""
     told = []

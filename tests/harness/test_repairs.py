@@ -174,3 +174,26 @@ async def test_the_user_taking_the_floor_cancels_what_its_skill_says():
     talk.harness.user_turn(talk.turn + 1)
     await talk.run(0.2)
     assert state(talk, look) == ("cancelled", "dropped", "user_took_the_floor") and state(talk, go)[0] == "running"
+
+
+async def test_a_task_is_corrected_once():
+    """The next correction goes to the correction, not again to what it replaced, whatever their groups are."""
+    talk, *_ = world({"navigation.go": Script(after_s=5)})
+    first = talk.ask("navigation.go", {"destination": "port"})
+    second = talk.ask("vehicle.set_window", {"position": 0}, repair="update")
+    third = talk.ask("navigation.go", {"destination": "casino"}, repair="update")
+    ledger = talk.harness.ledger
+    assert ledger.get(second).replaces == first and ledger.get(third).replaces == second
+    assert [ledger.get(t).version for t in (first, second, third)] == [1, 2, 3]
+
+
+async def test_a_second_cancel_does_not_find_what_is_being_cancelled():
+    """It takes the next one, or says that there is none."""
+    talk, *_ = world({"navigation.go": Script(after_s=5, ignores_cancel_s=0.9)})
+    talk.ask("navigation.go", {"destination": "casino"})
+    await talk.run(0.3)
+    talk.ask(None, repair="cancel", prose="cancel")
+    talk.ask(None, repair="cancel", prose="cancel", same_turn=True)
+    await talk.run(6)
+    said = " ".join(talk.texts)
+    assert said.count("stopped working on") == 1 and said.count("nothing under way") == 1
