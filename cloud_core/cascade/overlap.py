@@ -13,7 +13,7 @@ from cloud_core.cascade.words import is_ghost, normalise
 from cloud_core.front_end import Verdict
 
 _STOP = re.compile(r"^(?:stop|start|no|wait|way|hold on|cancel|quiet|be quiet|shut up|enough|actually|never ?mind|never|forget|hang on|excuse me|venus|hey venus)\b")
-_OPENING = re.compile(r"^(?:set|turn|open|close|take me|take us|find|make it|what (?!is up|s up)\w+|where|how|when|is there|are there|navigate|drive"
+_OPENING = re.compile(r"^(?:set|turn|open|close|take me|take us|find|make it|what (?!is\b)\w+|where|how|when|is there|are there|navigate|drive"
                       r"|can you|could you|please|show|tell me|go to|lock|unlock|i want|i need|i meant|not)\b")
 
 

@@ -69,7 +69,6 @@ class CascadeSession:
         self._last_request: Request | None = None
         self._question_open = False
         self._reply_ids: list[str] = []
-        self._speaking_seg = ""
         self.closed = False
 
     def close(self) -> None:
@@ -147,11 +146,9 @@ class CascadeSession:
             out.dropped.append(reply.id)
 
     def _mark(self, mark) -> None:
-        self.speaker.mark(mark)
-        if self._last is not None and mark.played > 0 and mark.seg == self._speaking_seg and not mark.final:
+        if self._last is not None and mark.played > 0 and mark.seg == self.speaker.seg:
             self._last.answered = True
-        if self.speaker.current is not None:
-            self._speaking_seg = self.speaker.seg
+        self.speaker.mark(mark)
 
     # -- listening --------------------------------------------------------------------------
     def _listen(self, out: _Out, unit: UnitInput) -> None:

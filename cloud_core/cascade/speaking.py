@@ -38,7 +38,10 @@ class Utterance:
     cancelled: bool = False
     job: Future | None = None
     played: int = 0
-    emitted_pos: int = 0
+    moved: bool = False
+    """The device reported progress since the last unit."""
+    alive_pos: int = 0
+    """When it last grew or progressed."""
 
 
 class Speaker:
@@ -109,7 +112,7 @@ class Speaker:
             chunks.append(SegmentChunk(item.seg, item.samples, speech.rate, speech.samples, spans, item.emitted == item.clauses,
                                        item.reply_id, item.turn))
             item.samples += len(speech.samples)
-            item.emitted_pos = pos
+            item.alive_pos = pos
         self._check(item)
         return tuple(chunks)
 
@@ -127,9 +130,11 @@ class Speaker:
 
     def _expire(self, pos: int) -> None:
         item = self.current
-        if item is not None and item.emitted == item.clauses and item.clauses:
-            length_s = (item.samples - item.played) / self._voice.rate
-            if pos - item.emitted_pos > (length_s + GRACE_S) * MIC_RATE:
+        if item is not None and item.moved:
+            item.moved, item.alive_pos = False, pos
+        if item is not None and item.emitted == item.clauses:
+            left_s = (item.samples - item.played) / self._voice.rate
+            if pos - item.alive_pos > (left_s + GRACE_S) * MIC_RATE:
                 METRICS.add("venus_cascade_segments_expired_total")
                 self.current = None
 
@@ -139,8 +144,7 @@ class Speaker:
         if item is None or mark.seg != item.seg:
             return
         if mark.played > item.played:
-            item.played = mark.played
-        item.emitted_pos = max(item.emitted_pos, 0)
+            item.played, item.moved = mark.played, True
         if mark.final:
             item.cancelled = True
             self.current = None

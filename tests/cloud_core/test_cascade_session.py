@@ -197,6 +197,23 @@ def test_a_reply_repeated_is_spoken_once():
     assert dev.spoken() == ["Okay."]
 
 
+def test_a_long_segment_stays_ours_while_it_plays_and_expires_without_reports():
+    """Invariant: as long as the device reports progress the segment is being spoken; one never reported ends by itself, so
+    that the next reply isn't lost."""
+    dev = speaking_device()
+    seen = []
+    while dev.playing:
+        seen.append(dev.session.speaker.active)
+        dev.step(GOOD, gated=True)
+    assert len(seen) > 150 and all(seen)
+    deaf = cascade().open(SessionOptions("deaf"))
+    spoken = []
+    for k in range(200):
+        replies = (AdmittedReply("a", "Okay."), AdmittedReply("b", "Done.")) if k == 0 else ()
+        spoken += [c.reply_id for c in deaf.step(UnitInput(k, k * 640, GOOD, True, replies=replies)).segments]
+    assert spoken == ["a", "b"]
+
+
 def test_too_many_replies_are_declined_and_told():
     """Invariant: the queue is bounded; what it declines is named in `dropped`."""
     dev = device()
