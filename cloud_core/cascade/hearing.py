@@ -11,7 +11,8 @@ from cloud_core.speech import Cancelled, Recogniser
 from venus_edge.clock import Clock
 from venus_edge.metrics import METRICS
 
-PROMPT = "Set the fan to 40%. Find me a charging station nearby. Make it 21 degrees. Turn on the seat heating and take me there."
+PROMPT = ("Is there a cafe nearby? When will we be there? Are the windows open? Make it 21 degrees. Switch on the fan and the seat heating. "
+          "Cancel the trip. Find a charging station.")
 """Sets the recogniser's style and vocabulary. It can leak into what is heard: no places, nothing that may not happen by mistake."""
 PARTIAL_WINDOW_S, PARTIAL_TOKENS = 5.0, 6
 """A partial recognition only has to be told from a backchannel: half the window, few words."""

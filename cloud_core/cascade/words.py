@@ -53,8 +53,11 @@ def strip_correction(text: str) -> tuple[str, bool]:
         if not shorter or shorter == text:
             return text, found
         found = found or bool(_CORRECTION.match(text) or _INSTEAD.search(text))
-        text = shorter
+        text = _MISHEARD_NO.sub("", shorter) if found else shorter
 
+
+_MISHEARD_NO = re.compile(r"^(?:all|oh|know|now|low|or|the|and|so|well|hello)(?: all)? (?=take|go|find|make|set|turn|open|close|navigate|drive)")
+"""What road noise makes of the "no" before "… instead"."""
 
 _BACKCHANNEL = frozenset("""mm mmm mhm mhmm mmhmm hm hmm hmmm hum um uh huh uhhuh uhuh ah aha oh ooh ok okay right yeah yea yep yes yup sure
     i see got it alright great cool nice good wow really exactly fine perfect true indeed all go on mm-hmm ha""".split())

@@ -97,7 +97,7 @@ def test_stop_silences_and_asks_for_nothing():
 
 def test_a_turn_that_goes_on_after_an_early_end_is_one_turn_with_an_update():
     """Invariant: "find me a pharmacy … and take me there" ends early, is recognised again as a whole, and updates the request."""
-    decisions = play(device(), cabin(("Find me a charging station nearby", "and take me there."), pause_s=0.8))
+    decisions = play(device(), cabin(("Find me a museum nearby", "and take me there."), pause_s=0.8))
     requests, users = gather(decisions, "delegates"), gather(decisions, "user")
     assert [(g.capability, g.repair) for g in requests] == [("poi.find", "new"), ("navigation.find_and_go", "update")]
     assert users[0].turn == users[1].turn and users[1].start == users[0].start and requests[0].key != requests[1].key
