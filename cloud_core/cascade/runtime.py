@@ -22,7 +22,8 @@ LANGUAGES = ("en",)
 class CascadeSettings(BaseModel, extra="forbid"):
     """Options of the runtime; unknown names are refused."""
 
-    unit_ms: int = Field(40, ge=20, le=200, multiple_of=20)
+    unit_ms: int = Field(20, ge=20, le=200, multiple_of=20)
+    """Every decision waits for the end of its unit, several times a turn: 20 ms answers 0.1 s sooner than 40 ms."""
     threads: int = Field(1, ge=1, le=16)
     """Threads of one recognition."""
     workers: int = Field(2, ge=1, le=16)

@@ -104,7 +104,7 @@ class VirtualDevice:
     """A microphone and a loudspeaker on one clock: numbers units, plays segments after `latency_ms`, reports the playout."""
 
     session: object
-    unit_ms: int = 40
+    unit_ms: int = 20
     pos: int = 0
     seq: int = -1
     latency_ms: float = 50.0

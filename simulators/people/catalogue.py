@@ -6,7 +6,7 @@ from venus_edge.errors import ConfigError
 
 RATE = 16_000
 """Samples per second of every utterance."""
-VERSION = 7
+VERSION = 8
 """Raise when anything changes what a text sounds like: cached utterances of another version are made anew."""
 MAX_TEXT = 400
 MAX_PAUSE_S = 5.0

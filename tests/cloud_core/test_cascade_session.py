@@ -159,16 +159,16 @@ def test_speech_that_resumes_makes_a_running_recognition_stale():
         front_end.parts.hearing_pool = inline
 
 
-GOOD = np.zeros(640, np.int16)
+GOOD = np.zeros(320, np.int16)
 
 
 @pytest.mark.parametrize("unit, field", [
-    (UnitInput(5, 640, np.zeros(639, np.int16)), "audio"), (UnitInput(5, 640, np.zeros(640, np.float32)), "audio"),
-    (UnitInput(5, 640, [0] * 640), "audio"), (UnitInput(5, 0, GOOD), "pos"), (UnitInput(0, 640, GOOD), "seq"),
-    (UnitInput(5, 640, GOOD, backfill=(AudioPatch(0, np.zeros(9, np.float32)),)), "backfill"),
-    (UnitInput(5, 640, GOOD, playout=(PlayoutMark("s", 0, 24_000, "dancing"),)), "playout"),
-    (UnitInput(5, 640, GOOD, playout=(PlayoutMark("s", 0, 0, "playing"),)), "playout"),
-    (UnitInput(5, 640, GOOD, replies=(AdmittedReply("", "x"),)), "replies"),
+    (UnitInput(5, 320, np.zeros(319, np.int16)), "audio"), (UnitInput(5, 320, np.zeros(320, np.float32)), "audio"),
+    (UnitInput(5, 320, [0] * 320), "audio"), (UnitInput(5, 0, GOOD), "pos"), (UnitInput(0, 320, GOOD), "seq"),
+    (UnitInput(5, 320, GOOD, backfill=(AudioPatch(0, np.zeros(9, np.float32)),)), "backfill"),
+    (UnitInput(5, 320, GOOD, playout=(PlayoutMark("s", 0, 24_000, "dancing"),)), "playout"),
+    (UnitInput(5, 320, GOOD, playout=(PlayoutMark("s", 0, 0, "playing"),)), "playout"),
+    (UnitInput(5, 320, GOOD, replies=(AdmittedReply("", "x"),)), "replies"),
 ])
 def test_a_bad_unit_is_refused_by_field_and_the_session_lives(unit, field):
     """Invariant: one clear error that names the field; nothing has changed, and the next good unit is answered."""
@@ -176,7 +176,7 @@ def test_a_bad_unit_is_refused_by_field_and_the_session_lives(unit, field):
     session.step(UnitInput(0, 0, GOOD))
     with pytest.raises(BadUnit, match=field):
         session.step(unit)
-    assert session.step(UnitInput(1, 640, GOOD)).seq == 1
+    assert session.step(UnitInput(1, 320, GOOD)).seq == 1
 
 
 def test_a_gap_in_positions_is_silence():
@@ -184,7 +184,7 @@ def test_a_gap_in_positions_is_silence():
     session = cascade().open(SessionOptions("gap"))
     session.step(UnitInput(0, 0, GOOD))
     assert session.step(UnitInput(1, 16_000 * 100, GOOD)).kind is Kind.LISTEN
-    assert session.activity.pos == 16_000 * 100 + 640
+    assert session.activity.pos == 16_000 * 100 + 320
 
 
 def test_a_reply_repeated_is_spoken_once():
@@ -210,7 +210,7 @@ def test_a_long_segment_stays_ours_while_it_plays_and_expires_without_reports():
     spoken = []
     for k in range(200):
         replies = (AdmittedReply("a", "Okay."), AdmittedReply("b", "Done.")) if k == 0 else ()
-        spoken += [c.reply_id for c in deaf.step(UnitInput(k, k * 640, GOOD, True, replies=replies)).segments]
+        spoken += [c.reply_id for c in deaf.step(UnitInput(k, k * 320, GOOD, True, replies=replies)).segments]
     assert spoken == ["a", "b"]
 
 

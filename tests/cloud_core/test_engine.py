@@ -26,7 +26,7 @@ from cloud_core.engine.server import serve
 from cloud_core.front_end import AudioPatch, Decision, FrontEndInfo, SessionOptions, UnitInput
 from venus_edge.errors import ConfigError
 
-UNIT = np.zeros(640, np.int16)
+UNIT = np.zeros(320, np.int16)
 
 
 class Scripted:
@@ -133,8 +133,8 @@ async def test_over_grpc_the_cascade_decides_as_in_process():
 
     async def converse(engine):
         session, out = await engine.open(SessionOptions("same")), []
-        for k in range(len(sound) // 640):
-            out.append(await session.step(UnitInput(k, k * 640, sound[k * 640:(k + 1) * 640])))
+        for k in range(len(sound) // 320):
+            out.append(await session.step(UnitInput(k, k * 320, sound[k * 320:(k + 1) * 320])))
         await session.close()
         return [(d.seq, d.kind, [u.text for u in d.user], [(g.capability, g.arguments, g.opened_pos) for g in d.delegates], d.user_speaking, d.turn_open)
                 for d in out]
@@ -146,9 +146,9 @@ async def test_over_grpc_the_cascade_decides_as_in_process():
     assert any(row[3] for row in remote)
 
 
-@pytest.mark.parametrize("unit, field", [(UnitInput(1, 640, np.zeros(10, np.int16)), "audio"), (UnitInput(1, 640, np.zeros(640, np.float32)), "audio"),
-                                         (UnitInput(1, 0, UNIT), "pos"), (UnitInput(1, 640, UNIT, frames=("x",)), "frames"),
-                                         (UnitInput(1, 640, UNIT, backfill=(AudioPatch(0, np.zeros(3)),)), "backfill")])
+@pytest.mark.parametrize("unit, field", [(UnitInput(1, 320, np.zeros(10, np.int16)), "audio"), (UnitInput(1, 320, np.zeros(320, np.float32)), "audio"),
+                                         (UnitInput(1, 0, UNIT), "pos"), (UnitInput(1, 320, UNIT, frames=("x",)), "frames"),
+                                         (UnitInput(1, 320, UNIT, backfill=(AudioPatch(0, np.zeros(3)),)), "backfill")])
 async def test_a_bad_unit_is_refused_by_field_and_the_session_lives(unit, field):
     """Invariant: the typed error names the field, over gRPC as in-process, and the next good unit is answered."""
     async with Running(cascade()) as (client, _, _front):
@@ -158,7 +158,7 @@ async def test_a_bad_unit_is_refused_by_field_and_the_session_lives(unit, field)
             if engine is client or field != "frames":
                 with pytest.raises(UnitRefused, match=field):
                     await session.step(unit)
-            assert (await session.step(UnitInput(1, 640, UNIT))).seq == 1
+            assert (await session.step(UnitInput(1, 320, UNIT))).seq == 1
             await session.close()
 
 
@@ -168,10 +168,10 @@ async def test_one_sessions_crash_ends_only_that_session():
         good, bad = await client.open(SessionOptions("good")), await client.open(SessionOptions("crash"))
         await bad.step(UnitInput(0, 0, UNIT))
         with pytest.raises(SessionFailed) as err:
-            await bad.step(UnitInput(1, 640, UNIT))
+            await bad.step(UnitInput(1, 320, UNIT))
         assert "secret" not in str(err.value)
         with pytest.raises(SessionFailed):
-            await bad.step(UnitInput(2, 1280, UNIT))
+            await bad.step(UnitInput(2, 2*320, UNIT))
         assert (await good.step(UnitInput(0, 0, UNIT, replies=(fe.AdmittedReply("r", "x"),)))).dropped == ("r",)
         third = await client.open(SessionOptions("third"))
         await third.close()
@@ -216,7 +216,7 @@ async def test_alternation_is_strict():
         first = asyncio.ensure_future(session.step(UnitInput(0, 0, UNIT)))
         await asyncio.sleep(0.05)
         with pytest.raises(SessionFailed, match="previous"):
-            await session.step(UnitInput(1, 640, UNIT))
+            await session.step(UnitInput(1, 320, UNIT))
         assert (await first).seq == 0
 
 
@@ -283,7 +283,7 @@ def test_the_process_says_ready_serves_and_stops_on_sigterm():
     try:
         word, _, rest = proc.stdout.readline().partition(" ")
         ready = json.loads(rest)
-        assert word == "READY" and ready["runtime"] == "cascade" and ready["unit_ms"] == 40
+        assert word == "READY" and ready["runtime"] == "cascade" and ready["unit_ms"] == 20
 
         async def talk():
             client = EngineClient(ready["addr"], "t")
@@ -294,7 +294,7 @@ def test_the_process_says_ready_serves_and_stops_on_sigterm():
             await asyncio.to_thread(proc.wait, 5)
             took = time.monotonic() - begun
             with pytest.raises((EngineUnavailable, SessionFailed)):
-                await session.step(UnitInput(1, 640, UNIT))
+                await session.step(UnitInput(1, 320, UNIT))
             await client.close()
             return took
 
