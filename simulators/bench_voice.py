@@ -52,7 +52,8 @@ def pick(turns: int) -> list[tuple[int, BenchLine]]:
 
 def judge(evidence: Evidence, step: str, line: BenchLine) -> dict:
     """One turn: its latency with parts, whether it was understood and whether it was cut off."""
-    row = {"id": step, "said": line.say, "latency_s": None, "right": False, "cut_off": False, "understood": "", "parts": {}}
+    kind = " ".join(filter(None, (line.capability or "direct", line.arguments.get("what", ""))))
+    row = {"id": step, "kind": kind, "said": line.say, "latency_s": None, "right": False, "cut_off": False, "understood": "", "parts": {}}
     spoken = evidence.utterance(step)
     if spoken is None:
         return row
@@ -103,5 +104,5 @@ def summarise(rows: list[dict]) -> dict:
     names = sorted({k for r in rows for k in r["parts"]})
     return {"p50_s": bench.percentile(times, 50) if times else None, "p95_s": bench.percentile(times, 95) if times else None,
             "turns": len(rows), "answered": len(times), "cut_off": sum(r["cut_off"] for r in rows), "right": sum(r["right"] for r in rows),
-            "kinds": len({r["said"].split()[0] + r["understood"].rpartition("; ")[2].split(" ")[0] for r in rows}),
+            "kinds": len({r["kind"] for r in rows}),
             "parts_p50_s": {n: round(statistics.median(r["parts"][n] for r in rows if n in r["parts"]), 3) for n in names}}

@@ -30,6 +30,8 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)")
 _CLAUSE = re.compile(r"(?<=[,;:])\s+(?=\S)")
 _JOINT = re.compile(r"\s+(?=(?:and|but|or|because|which|with|on|in|at|from|for|to|into|after|before|until)\b)")
 _TITLES = ("Mr.", "Mrs.", "Ms.", "Dr.", "St.", "Av.", "No.", "Bd.")
+_INITIAL = re.compile(r"\b[A-Z]\.$")
+"""The dot behind a person's initial ("John F. Kennedy") ends no sentence."""
 FIRST_CHARS, REST_CHARS, MIN_CHARS = 48, 160, 12
 
 
@@ -59,7 +61,7 @@ def split_clauses(text: str, first_chars: int = FIRST_CHARS, rest_chars: int = R
     """
     sentences: list[str] = []
     for part in _SENTENCE.split(" ".join(text.split())):
-        if sentences and sentences[-1].endswith(_TITLES):
+        if sentences and (sentences[-1].endswith(_TITLES) or _INITIAL.search(sentences[-1])):
             sentences[-1] += " " + part
         elif part:
             sentences.append(part)
