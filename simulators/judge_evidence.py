@@ -292,7 +292,7 @@ def turns(evidence: Evidence, heard=None) -> list[Turn]:
                 decide = first.t_made - final[-1].t
                 parts = {"hear": round(hear, 3), "decide": round(decide, 3), "speak": round(latency - hear - decide, 3)}
                 for name, value in evidence.timings_of(final[-1].turn).items():
-                    parts.setdefault(name, round(value / 1e3, 3))
+                    parts.setdefault(name.removesuffix("_ms"), round(value / 1e3, 3))
         back = " ".join(filter(None, (heard(s) if heard else s.text for s in after)))
         found.append(Turn(u.id, u.who, u.said, " ".join(x.text for x in texts), back, latency, parts,
                           round(u.begin / MIC_RATE, 2), any(s.state == "flushed" for s in after)))

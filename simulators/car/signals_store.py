@@ -145,7 +145,7 @@ class SignalStore:
         reading = self.current[path] = Reading(value, self.clock.wall())
         for subscription in self._subscriptions:
             subscription.offer(path, reading)
-        if changed:
+        if changed or path == SPEED:  # the speed curve goes on while the speed stays
             self._record(spec, value)
 
     def _record(self, spec: vss.Spec, value: Any) -> None:
