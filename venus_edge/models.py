@@ -108,7 +108,7 @@ def check_file(folder: Path, model: str, wanted: ModelFile) -> None:
     """Raise unless the file is there with the locked content."""
     path = folder / model / wanted.path
     if not path.is_file():
-        raise MissingModel(f"model file {model}/{wanted.path} is missing", model=model)
+        raise MissingModel(f"model file {model}/{wanted.path} is missing: run `make setup`", model=model)
     found = file_sha256(path)
     if found != wanted.sha256:
         raise ModelMismatch(

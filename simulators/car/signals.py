@@ -110,7 +110,7 @@ async def main() -> None:
             log.warning("no VENUS_BUS_TOKEN: every process of this machine may actuate")
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, server.drive.begin)
         process.ready(addr=server.addr, signals=len(server.store.specs))
-        await process.until_stopped(server.driving)
+        await process.until_stopped(server.driving, asyncio.create_task(process.heartbeat()))
     finally:
         monitor.cancel()
         await server.stop()
