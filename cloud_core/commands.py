@@ -40,6 +40,10 @@ async def _up(settings: Settings, as_json: bool) -> int:
     for sig in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(sig, stop.set)
     host, port = bind.check_bind(settings.health_addr, "health_addr")
+    if port:
+        bind.check_free(port, "health_addr")  # before ten seconds of starting
+    if (other := running()) is not None:
+        raise ConfigError(f"another `venus up` is running (pid {other['pid']}); stop it, or choose another VENUS_CACHE")
 
     def event(what: str, child) -> None:
         if not as_json:
@@ -81,9 +85,11 @@ async def _up(settings: Settings, as_json: bool) -> int:
                  "processes": {c.name: c.proc.pid for c in sup.children.values()}}
         path = state_file()
         path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(fd, "w") as f:
+        half = path.with_suffix(f".{os.getpid()}")
+        half.unlink(missing_ok=True)
+        with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as f:
             json.dump(state, f)
+        os.replace(half, path)  # whole or not at all, and never with the wider mode of an older file
         try:
             if as_json:
                 print(json.dumps({k: v for k, v in state.items() if k not in ("secret", "bus_read_token")}), flush=True)
@@ -92,7 +98,8 @@ async def _up(settings: Settings, as_json: bool) -> int:
                       f"join     venus token --identity my-device --ttl 10m\nsay      venus say \"How fast are we going?\"\nstop     Ctrl-C\n", flush=True)
             await stop.wait()
         finally:
-            path.unlink(missing_ok=True)
+            if (running() or {}).get("pid") == os.getpid():
+                path.unlink(missing_ok=True)
             await runner.cleanup()
     if not as_json:
         print("stopped", flush=True)
@@ -128,9 +135,10 @@ def token(argv: list[str]) -> int:
         raise ConfigError("livekit_secret: not set, and no `venus up` is running; set VENUS_LIVEKIT_SECRET (32 characters or more)")
     ttl = parse_ttl(args.ttl)
     key = settings.livekit_key if settings.livekit_secret else state["key"]
-    made = mint(key, secret, identity=args.identity, room=settings.room, role=args.role, ttl_s=ttl)
+    room = settings.room if settings.livekit_secret else state["room"]
+    made = mint(key, secret, identity=args.identity, room=room, role=args.role, ttl_s=ttl)
     if args.json:
-        print(json.dumps({"url": settings.livekit_url or (state or {}).get("url", ""), "room": settings.room, "identity": args.identity, "ttl_s": ttl, "token": made}))
+        print(json.dumps({"url": settings.livekit_url or (state or {}).get("url", ""), "room": room, "identity": args.identity, "ttl_s": ttl, "token": made}))
     else:
         print(made)
     return 0

@@ -6,6 +6,8 @@ import asyncio
 import logging
 from typing import Protocol
 
+from cloud_core.engine.errors import UnitRefused
+from cloud_core.errors import SessionLost
 from cloud_core.evidence import evidence_at
 from cloud_core.front_end import AdmittedReply, Decision, DelegateEvent, Overlap, PlayoutMark, SegmentChunk, UnitInput, UserText, Verdict
 from cloud_core.mic import MicAssembler
@@ -24,6 +26,8 @@ FLUSH_ANSWER_S = 0.4
 STALE_S = 3.0
 """A segment without any playout report for this long is lost: at what was confirmed last."""
 LATE_UNIT_S = 0.25
+PING_S = 5.0
+"""The device's clock is asked for this often: behind a closed gate nothing else tells of its drift."""
 
 
 class Link(Protocol):
@@ -59,6 +63,10 @@ class Conversation:
         self._state = ""
         self._decision = Decision(0)
         self._thinking = False
+        self._fault: Exception | None = None
+        self._pinged, self._pings = clock.now(), 0
+        self.away = False
+        """The device has left the room: replies wait until it is back."""
 
     # ---- what arrives ------------------------------------------------------------------------------------------------
 
@@ -67,17 +75,29 @@ class Conversation:
         self._wake.set()
 
     def report(self, mark: PlayoutMark) -> None:
-        """A playout report of the device (already the newest of its segment)."""
+        """A playout report of the device (already the newest of its segment). A fault in here ends the session, not the caller."""
         seg = self.timeline.played(mark)
         if seg is None:
             METRICS.add("venus_cloud_reports_unknown_segment")
             return
-        self._reported[mark.seg] = self.clock.now()
+        if mark.seg in self._finished and not mark.final:
+            self._silence(mark.seg)
+            return
         self._marks[mark.seg] = mark
         self.sender.progress()
-        if seg.final:
-            self._finish(mark.seg)
+        if not seg.final:
+            self._reported[mark.seg] = self.clock.now()
+        else:
+            try:
+                self._finish(mark.seg)
+            except Exception as err:
+                self._fault = err
         self._wake.set()
+
+    def _silence(self, seg: str) -> None:
+        """The device still sounds what was closed here, and what may be said again by another segment: stop it."""
+        METRICS.add("venus_cloud_closed_segments_sounding")
+        self.link.control("flush", seg=seg, id=new_id())
 
     def _played(self, seg: str) -> int:
         return self.timeline.segments[seg].played if seg in self.timeline.segments else 0
@@ -91,14 +111,22 @@ class Conversation:
             while True:
                 if writer.done():
                     writer.result()
+                if self._fault is not None:
+                    raise self._fault
                 await self._one_round()
         finally:
             writer.cancel()
-            for task in self._flushes.values():
+            flushes = list(self._flushes.values())
+            for task in flushes:
                 task.cancel()
-            await asyncio.gather(writer, *self._flushes.values(), return_exceptions=True)
+            await asyncio.gather(writer, *flushes, return_exceptions=True)
 
     async def _one_round(self) -> None:
+        if self.clock.now() - self._pinged >= PING_S:
+            self._pinged, self._pings = self.clock.now(), self._pings + 1
+            self.link.control("ping", n=self._pings)
+        if self.mic.lost_sync:
+            raise SessionLost("device clock: it stood still for seconds; a new session begins at its present position")
         taken = self.mic.take()
         if taken is None:
             self._wake.clear()
@@ -119,11 +147,20 @@ class Conversation:
         unit = UnitInput(self._seq, pos, samples, gated, patches, (), marks, replies)
         self._seq += 1
         begin = self.clock.now()
-        decision = await self.engine.step(unit)
+        try:
+            decision = await self.engine.step(unit)
+        except UnitRefused as err:  # the session lives on, without this unit
+            METRICS.add("venus_worker_units_refused")
+            log.error("unit refused: %s", err.message)
+            for reply in replies:
+                self.harness.reply_declined(reply.id)
+            return
         METRICS.peak("venus_worker_step_max_ms", (self.clock.now() - begin) * 1e3)
         self._apply(decision, pos + len(samples))
 
     def _admit(self, pos: int) -> tuple[AdmittedReply, ...]:
+        if self.away:
+            return ()
         d = self._decision
         reply = self.harness.next_reply(Moment(pos=pos, user_speaking=d.user_speaking, turn_open=d.turn_open,
                                                assistant_speaking=self.timeline.speaking(), turn=self.turn))
@@ -179,6 +216,8 @@ class Conversation:
     def _speak(self, chunk: SegmentChunk, now_pos: int, timings: dict) -> None:
         new = chunk.seg not in self.timeline.segments
         seg = self.timeline.chunk(chunk, now_pos)
+        if seg.final or chunk.seg in self._flushes:
+            return  # its end is known or on its way: the rest must not open a second stream
         self._reported.setdefault(chunk.seg, self.clock.now())
         if not self.sender.push(chunk):
             return
@@ -192,8 +231,6 @@ class Conversation:
                          rate=chunk.rate, start=chunk.start, samples=len(chunk.samples), last=chunk.last,
                          spans=[[s.text, s.start, s.end] for s in chunk.spans])
         self.link.agent_text(chunk.seg, words, chunk.last)
-        if seg.final:
-            self._finish(chunk.seg)
 
     # ---- interruptions -----------------------------------------------------------------------------------------------
 
@@ -213,7 +250,14 @@ class Conversation:
         if seg in self._flushes or seg in self._finished:
             return
         self.sender.abort(seg)
-        self._flushes[seg] = asyncio.create_task(self._flush(seg))
+        self._flushes[seg] = task = asyncio.create_task(self._flush(seg))
+        task.add_done_callback(lambda done: self._flushed(seg, done))
+
+    def _flushed(self, seg: str, task: asyncio.Task) -> None:
+        self._flushes.pop(seg, None)
+        if not task.cancelled() and task.exception() is not None:
+            self._fault = task.exception()
+            self._wake.set()
 
     async def _flush(self, seg: str) -> None:
         ident, begin = new_id(), self.clock.now()
@@ -224,7 +268,6 @@ class Conversation:
             await self.clock.sleep(FLUSH_EVERY_S)
             if seg not in self._finished and self.clock.now() - begin >= FLUSH_ANSWER_S:
                 self._assume(seg, "flushed")
-        self._flushes.pop(seg, None)
 
     def _assume(self, seg: str, state: str) -> None:
         """No word from the device: close at the last confirmed sample, unconfirmed; never at what was sent."""
@@ -234,7 +277,8 @@ class Conversation:
         METRICS.add("venus_cloud_segments_unconfirmed")
         s.state, s.confirmed = state, False
         self._marks[seg] = PlayoutMark(seg, s.played, s.rate, state, confirmed=False)
-        self.sender.abort(seg)
+        if state == "lost":
+            self.link.control("flush", seg=seg, id=new_id())
         self._finish(seg)
 
     def _cut(self, seg: str) -> None:
@@ -254,6 +298,9 @@ class Conversation:
             self._finished = {s for s in self._finished if s in self.timeline.segments}
         seg = self.timeline.segments[seg_id]
         self._reported.pop(seg_id, None)
+        self.sender.abort(seg_id)  # a device that stopped by itself takes no more: the next segment must not wait behind this one
+        if not seg.complete:
+            self.link.agent_text(seg_id, "", True)
         completed = seg.state == "ended" and seg.complete and seg.played >= seg.length
         heard, unheard = seg.heard(), seg.unheard()
         self.trace.event("segment.end", pos=self.mic.device.pos(), seg=seg_id, reply=seg.reply_id, state=seg.state, played=seg.played,

@@ -19,6 +19,10 @@ STALL_S = 0.4
 HOLE_S = 0.25
 """Delivery is ordered: a hole with this much behind it will not be filled any more."""
 CLOCK_WINDOW_S = 10.0
+AHEAD_S = 5.0
+"""No device is further ahead of its estimated clock than this: such a position is an error, and would silence it for ever."""
+BEHIND_S = 2.0
+"""Live samples this far behind what was handed out, for this long: the device's clock stood still and will not catch up."""
 
 
 class DeviceClock:
@@ -31,6 +35,8 @@ class DeviceClock:
 
     def saw(self, pos: int) -> None:
         """A message that was true at device sample `pos` arrived now."""
+        if not self.possible(pos):
+            return
         now = self.clock.now()
         offset = now - pos / MIC_RATE
         self._seen.append((now, offset))
@@ -38,9 +44,12 @@ class DeviceClock:
             self._seen.popleft()
         self._offset = min(o for _, o in self._seen) if self._seen else offset
 
-    def reset(self) -> None:
-        self._seen.clear()
-        self._offset = None
+    def possible(self, pos: int) -> bool:
+        """Whether the device can be at `pos` by now; an impossible position is counted."""
+        if self._offset is None or pos - self.pos() <= AHEAD_S * MIC_RATE:
+            return True
+        METRICS.add("venus_cloud_mic_positions_refused")
+        return False
 
     def pos(self) -> int:
         """The device sample being captured now (late by the shortest transport delay seen)."""
@@ -62,9 +71,14 @@ class MicAssembler:
         self._patches: list[AudioPatch] = []
         self._newest = start_pos
         self._last_packet = clock.now()
+        self._behind_since: float | None = None
+        self.lost_sync = False
+        """The device fell behind for good: only a new session hears it again."""
 
     def gate(self, is_open: bool, pos: int) -> None:
         """The device's audio gate opened or closed at `pos`: nothing is sent beyond a closing until the next opening."""
+        if not self.device.possible(pos):
+            return
         self._open = is_open
         if is_open:
             self._last_packet = self.clock.now()
@@ -78,9 +92,12 @@ class MicAssembler:
     def packet(self, pos: int, samples: np.ndarray, *, live: bool = True) -> None:
         """int16 samples at `pos`. The part before the cursor becomes a patch, the rest waits for its unit."""
         end = pos + len(samples)
+        if not self.device.possible(end):
+            return
         if live:
             self.device.saw(end)
             self._last_packet = self.clock.now()
+            self._watch_lag(end)
         self._newest = max(self._newest, end)
         if pos < self.cursor:
             late = min(len(samples), self.cursor - pos)
@@ -99,6 +116,15 @@ class MicAssembler:
         at = (pos + np.arange(len(samples))) % len(self._ring)
         self._ring[at] = samples
         self._have[at] = True
+
+    def _watch_lag(self, end: int) -> None:
+        """A burst after a stalled link is late for a moment; a clock that stood still is late in every packet."""
+        if self.cursor - end < BEHIND_S * MIC_RATE:
+            self._behind_since = None
+        elif self._behind_since is None:
+            self._behind_since = self.clock.now()
+        elif self.clock.now() - self._behind_since >= BEHIND_S:
+            self.lost_sync = True
 
     def _skip(self, n: int) -> None:
         at = (self.cursor + np.arange(min(n, len(self._ring)))) % len(self._ring)

@@ -5,16 +5,19 @@ from collections import deque
 from urllib.parse import urlparse
 
 from livekit import rtc
-from livekit.rtc.participant import PublishDataError
 
 from cloud_core.errors import SessionLost
 from device_sdk import wire
+from venus_edge.clock import Clock, SystemClock
 from venus_edge.metrics import METRICS
+from venus_edge.redact import without_tokens
 
 log = logging.getLogger("venus.room")
 
 CONTROL_QUEUE = 256
 TEXT_QUEUE = 64
+COMPLAIN_EVERY_S = 1.0
+"""One error message a device and second: a flood of bad messages must not push flushes out of the queue."""
 
 
 class Speech:
@@ -36,10 +39,12 @@ class AgentRoom:
     Everything from a participant that isn't a standard one, or that isn't valid, is refused, counted and answered with a typed error.
     """
 
-    def __init__(self, car_host: str, on_control, on_mic, on_report, on_gone):
+    def __init__(self, car_host: str, on_control, on_mic, on_report, on_gone, clock: Clock | None = None):
         self.room = rtc.Room()
         self.car_host = car_host
         self._on_control, self._on_mic, self._on_report, self._on_gone = on_control, on_mic, on_report, on_gone
+        self.clock = clock or SystemClock()
+        self._complained: dict[str, float] = {}
         self._out: deque = deque()
         self._out_wake = asyncio.Event()
         self._texts: asyncio.Queue = asyncio.Queue(TEXT_QUEUE)
@@ -50,7 +55,7 @@ class AgentRoom:
     async def join(self, url: str, token: str) -> None:
         """Connect (5 s) and start the writers. Raises SessionLost."""
         self.room.on("data_received", self._data)
-        self.room.on("participant_disconnected", lambda p: self._on_gone(p.identity))
+        self.room.on("participant_disconnected", self._gone)
         self.room.on("disconnected", self._disconnected)
         loopback = urlparse(url).hostname in ("127.0.0.1", "localhost", "::1")
         config = rtc.RtcConfiguration(ice_servers=[rtc.IceServer(urls=["stun:127.0.0.1:3478"])]) if loopback else None
@@ -58,12 +63,16 @@ class AgentRoom:
         try:
             await self.room.connect(url, token, options)
         except rtc.ConnectError as err:
-            raise SessionLost(f"room: cannot join {urlparse(url).netloc}: {err}") from err
+            raise SessionLost(f"room: cannot join {urlparse(url).netloc}: {without_tokens(str(err))}") from None
         self._tasks = [asyncio.create_task(self._write_control()), asyncio.create_task(self._write_texts())]
 
     def _disconnected(self, reason) -> None:
         if not self.lost.done():
             self.lost.set_exception(SessionLost(f"room: disconnected ({reason})"))
+
+    def _gone(self, participant) -> None:
+        self._complained.pop(participant.identity, None)
+        self._on_gone(participant.identity)
 
     # ---- in ----------------------------------------------------------------------------------------------------------
 
@@ -81,7 +90,10 @@ class AgentRoom:
                 self._on_control(who.identity, wire.decode_ctl(packet.data))
         except wire.WireError as err:
             METRICS.add("venus_cloud_messages_invalid")
-            self.control(who.identity, wire.Error(code=err.code, message=err.message[:400], allowed=str(err.allowed)[:400], re=packet.topic))
+            self.complain(who.identity, wire.Error(code=err.code, message=err.message[:400], allowed=str(err.allowed)[:400], re=packet.topic))
+        except Exception as err:  # the library would log it with its arguments, which may hold words
+            METRICS.add("venus_cloud_messages_failed")
+            log.error("a message of %s on %s failed: %s", who.identity, packet.topic, type(err).__name__)
 
     # ---- out ---------------------------------------------------------------------------------------------------------
 
@@ -93,6 +105,13 @@ class AgentRoom:
         self._out.append((identity, wire.encode_ctl(message)))
         self._out_wake.set()
 
+    def complain(self, identity: str, error: wire.Error) -> None:
+        """Tell a device what was wrong, once a second at most."""
+        now = self.clock.now()
+        if now - self._complained.get(identity, -COMPLAIN_EVERY_S) >= COMPLAIN_EVERY_S:
+            self._complained[identity] = now
+            self.control(identity, error)
+
     async def _write_control(self) -> None:
         while True:
             await self._out_wake.wait()
@@ -101,9 +120,9 @@ class AgentRoom:
                 identity, payload = self._out.popleft()
                 try:
                     await self.room.local_participant.publish_data(payload, reliable=True, destination_identities=[identity], topic=wire.TOPIC_CTL)
-                except PublishDataError as err:
+                except Exception as err:  # a link that breaks under a message must not end the writer: no flush would go out again
                     METRICS.add("venus_cloud_control_failed")
-                    log.warning("control message not sent: %s", err)
+                    log.warning("control message not sent: %s", type(err).__name__)
 
     async def open_speech(self, identity: str, seg: str, rate: int) -> Speech:
         writer = await self.room.local_participant.stream_bytes(
@@ -152,6 +171,8 @@ class AgentRoom:
                 else:
                     _, sid, text, final = item
                     writer = self._agent_streams.get(sid)
+                    if writer is None and not text:
+                        continue  # its stream was closed already
                     if writer is None:
                         writer = self._agent_streams[sid] = await me.stream_text(topic=wire.TOPIC_TRANSCRIPTION, attributes={
                             "lk.segment_id": sid, "lk.transcription_final": "false"})

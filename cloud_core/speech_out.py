@@ -3,6 +3,7 @@
 One writer task, segments in order. The credit window keeps a flush cheap and bridges gaps of the link; what is queued here is bounded.
 """
 import asyncio
+import logging
 from collections import OrderedDict
 from typing import Awaitable, Callable, Protocol
 
@@ -11,9 +12,14 @@ import numpy as np
 from cloud_core.front_end import SegmentChunk
 from venus_edge.metrics import METRICS
 
+log = logging.getLogger("venus.speech")
+
 AHEAD_S = 1.5
 FIRST_MS, NEXT_MS = 40, 100
 MAX_QUEUED_S = 60.0
+STALL_S = 5.0
+"""A stream that takes no data for this long is given up: the segments behind it must not wait for ever."""
+CLOSE_S = 0.5
 
 
 class SpeechStream(Protocol):
@@ -75,27 +81,39 @@ class SpeechSender:
         self._wake.set()
 
     async def run(self) -> None:
-        """Write for ever; cancel to stop."""
+        """Write for ever; cancel to stop. A stream that breaks or stalls loses its own segment and no other."""
         while True:
             if not self._queue:
                 self._wake.clear()
                 await self._wake.wait()
                 continue
-            out = next(iter(self._queue.values()))
-            stream = None if out.aborted else await self._open(out.seg, out.rate)
-            while not out.aborted:
-                if not out.parts:
-                    if out.last:
-                        break
-                    await self._wait()
-                    continue
-                if out.sent - self._played(out.seg) > AHEAD_S * out.rate:
-                    await self._wait()
-                    continue
-                await stream.write(self._next(out).astype("<i2").tobytes())
-            if stream is not None:
-                await stream.close()
+            out, broken = next(iter(self._queue.values())), False
+            try:
+                if not out.aborted:
+                    await self._send(out)
+            except Exception as err:
+                METRICS.add("venus_cloud_speech_streams_failed")
+                log.warning("speech stream of %s failed: %s", out.seg, type(err).__name__)
+                broken = not out.aborted
             self._queue.pop(out.seg, None)
+            if broken:
+                self._on_lost(out.seg)
+
+    async def _send(self, out: _Outgoing) -> None:
+        async with asyncio.timeout(STALL_S):
+            stream = await self._open(out.seg, out.rate)
+        try:
+            while not out.aborted:
+                if out.parts and out.sent - self._played(out.seg) <= AHEAD_S * out.rate:
+                    async with asyncio.timeout(STALL_S):
+                        await stream.write(self._next(out).astype("<i2").tobytes())
+                elif out.last and not out.parts:
+                    break
+                else:
+                    await self._wait()
+        finally:  # also when the conversation ends in mid-sentence: the device must not wait for the rest
+            async with asyncio.timeout(CLOSE_S):
+                await stream.close()
 
     async def _wait(self) -> None:
         self._wake.clear()

@@ -90,12 +90,12 @@ class Timeline:
         return seg
 
     def played(self, mark: PlayoutMark) -> SpokenSegment | None:
-        """The device's word on a segment; never goes backwards, and a final state stays unless a later report corrects it."""
+        """The device's word on a segment; never goes backwards; what has ended stays so, an assumed end is corrected by the real one."""
         seg = self.segments.get(mark.seg)
         if seg is None:
             return None
         seg.played = max(seg.played, min(mark.played, seg.length))
-        if not seg.final or mark.confirmed and not seg.confirmed:
+        if not seg.final or mark.final and mark.confirmed and not seg.confirmed:
             seg.state, seg.confirmed = mark.state, mark.confirmed
         return seg
 

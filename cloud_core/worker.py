@@ -5,6 +5,8 @@
 import asyncio
 import logging
 import os
+import traceback
+from pathlib import Path
 
 from cloud_core.conversation import Conversation
 from cloud_core.engine.client import EngineClient
@@ -37,10 +39,11 @@ GONE_KEEP_S = 30.0
 
 
 class Held:
-    """One device's conversation and what belongs to it."""
+    """One device's conversation and what belongs to it. `conversation` is there once the device was welcomed."""
 
-    def __init__(self, boot: str):
-        self.boot = boot
+    def __init__(self, identity: str, boot: str, welcome: wire.Welcome):
+        self.identity, self.boot, self.welcome = identity, boot, welcome
+        self.boot_number = wire.boot_number(boot)
         self.ledger = wire.PlayoutLedger()
         self.conversation: Conversation | None = None
         self.task: asyncio.Task | None = None
@@ -79,6 +82,8 @@ class Worker:
         self.lang = os.environ.get("VENUS_LANGUAGE", "en")
         self.info: FrontEndInfo | None = None
         self._closers: list = []
+        self._tasks: set[asyncio.Task] = set()
+        """Every conversation, also those that are just being closed."""
 
     async def start(self) -> None:
         env = {}
@@ -88,9 +93,9 @@ class Worker:
                 raise ConfigError(f"{name}: not set")
         self.registry = Registry.from_entry_points()
         self.catalog = RegistryCatalog(self.registry)
-        self.room = AgentRoom(wire.CAR_HOST_IDENTITY, self._control, self._mic, self._report, self._gone)
+        self.room = AgentRoom(wire.CAR_HOST_IDENTITY, self._control, self._mic, self._report, self._gone, self.clock)
         self.runner = SkillRunner(self.registry, self._vehicle, self.clock, cache_dir())
-        self.engine = EngineClient(env["VENUS_ENGINE_ADDR"], os.environ.get("VENUS_ENGINE_TOKEN", ""))
+        self.engine = EngineClient(env["VENUS_ENGINE_ADDR"], os.environ.get("VENUS_ENGINE_TOKEN", ""), os.environ.get("VENUS_ENGINE_CA", ""))
         self._closers = [self.runner.close, self.engine.close, self.room.leave]
         await asyncio.gather(self.runner.start(), self._engine_ready(), self.room.join(env["VENUS_LIVEKIT_URL"], env["VENUS_AGENT_TOKEN"]))
         self.room.state("listening")
@@ -101,8 +106,8 @@ class Worker:
             try:
                 self.info = await self.engine.info()
                 return
-            except EngineError:
-                if self.clock.now() > deadline:
+            except EngineError as err:
+                if not err.retryable or self.clock.now() > deadline:
                     raise
                 await self.clock.sleep(0.1)
 
@@ -112,30 +117,37 @@ class Worker:
     # ---- from the room -----------------------------------------------------------------------------------------------
 
     def _control(self, identity: str, message) -> None:
-        held = self.held.get(identity)
         if message.type == "hello":
             self._hello(identity, message)
-        elif held is None:
-            self.room.control(identity, wire.Error(code="no_session", message="say hello first", re=message.type))
+            return
+        held = self._heard_from(identity)
+        if held is None:
+            self.room.complain(identity, wire.Error(code="no_session", message="say hello first", re=message.type))
         elif message.type == "gate" and held.conversation:
             held.conversation.mic.gate(message.open, message.pos)
             held.conversation.wake()
         elif message.type == "pong" and held.conversation:
             held.conversation.mic.device.saw(message.pos)
         elif message.type == "bye":
-            self._gone(identity)
+            self._close(held)
 
     def _mic(self, identity: str, packet: wire.MicPacket) -> None:
-        held = self.held.get(identity)
+        held = self._heard_from(identity)
         if held and held.conversation:
+            if packet.boot != held.boot_number:  # left over from before the device restarted: another clock
+                METRICS.add("venus_cloud_messages_of_another_boot")
+                return
             held.conversation.mic.packet(packet.pos, packet.samples, live=not packet.preroll)
             if not packet.preroll and packet.seq % MIC_TRACE_EVERY == 0:
                 self.trace.event("mic.live", pos=packet.end)
             held.conversation.wake()
 
     def _report(self, identity: str, report: wire.PlayoutReport, reliable: bool) -> None:
-        held = self.held.get(identity)
+        held = self._heard_from(identity)
         if held is None or held.conversation is None:
+            return
+        if report.boot != held.boot:
+            METRICS.add("venus_cloud_messages_of_another_boot")
             return
         state = held.ledger.apply(report)
         if reliable:
@@ -148,70 +160,114 @@ class Worker:
             return  # the engine is not up yet; a device repeats its hello until it is welcomed
         answer = wire.answer_hello(hello, self.session(identity), self.info.unit_ms)
         if isinstance(answer, wire.Error):
-            self.room.control(identity, answer)
+            self.room.complain(identity, answer)
             return
-        held = self.held.get(identity)
-        if held is None or held.boot != hello.boot:
-            if held is not None:
-                self._close(identity)
-            if len(self.held) >= MAX_CONVERSATIONS:
-                self.room.control(identity, wire.Error(code="busy", message=f"{MAX_CONVERSATIONS} devices are in this room already", re="hello"))
+        held = self._heard_from(identity)
+        if held is not None and held.boot != hello.boot:
+            self._close(held)
+            held = None
+        if held is None:
+            if not self._has_room():
+                self.room.complain(identity, wire.Error(code="busy", message=f"{MAX_CONVERSATIONS} devices are in this room already", re="hello"))
                 return
-            held = self.held[identity] = Held(hello.boot)
-            held.task = asyncio.create_task(self._converse(identity, held, hello.pos))
-        elif held.closing:
-            held.closing.cancel()
-            held.closing = None
-        self.room.control(identity, answer)
+            held = self.held[identity] = Held(identity, hello.boot, answer)
+            held.task = asyncio.create_task(self._converse(held, hello.pos))
+            self._tasks.add(held.task)
+            held.task.add_done_callback(self._tasks.discard)
+        elif held.conversation is not None:
+            self.room.control(identity, answer)
+
+    def _has_room(self) -> bool:
+        """A device that left makes room for one that is here."""
+        if len(self.held) >= MAX_CONVERSATIONS:
+            left = next((h for h in self.held.values() if h.closing), None)
+            if left is not None:
+                self._close(left)
+        return len(self.held) < MAX_CONVERSATIONS
 
     @staticmethod
     def session(identity: str) -> str:
         return f"{os.environ.get('VENUS_SESSION', 'local')}-{identity}"[:64]
 
-    async def _converse(self, identity: str, held: Held, pos: int) -> None:
-        link = DeviceLink(self.room, identity)
+    async def _converse(self, held: Held, pos: int) -> None:
+        """Open the engine's session, welcome the device, converse. Without an engine the device isn't welcomed and says hello again."""
         harness = session = None
         try:
-            session = await self.engine.open(SessionOptions(self.session(identity), self.lang, pos))
-            harness = Harness(self.catalog, self.runner, self.clock, observer=self._observe)
             mic = MicAssembler(self.clock, self.info.unit_ms, pos)
             mic.device.saw(pos)
-            held.conversation = Conversation(link, session, harness, mic, self.clock, self.trace, self.lang)
-            self.trace.event("session.ready", pos=pos, device=identity)
+            session = await self.engine.open(SessionOptions(self.session(held.identity), self.lang, pos))
+            harness = Harness(self.catalog, self.runner, self.clock, observer=self._observe)
+            held.conversation = Conversation(DeviceLink(self.room, held.identity), session, harness, mic, self.clock, self.trace, self.lang)
+            held.conversation.away = held.closing is not None
+            self.trace.event("session.ready", pos=pos, device=held.identity)
+            self.room.control(held.identity, held.welcome)
             await held.conversation.run()
         except asyncio.CancelledError:
             raise
         except Exception as err:
-            METRICS.add("venus_worker_sessions_failed")
-            log.exception("conversation %s ended by a fault", identity)
-            cause = err.code if isinstance(err, VenusError) else "internal"
-            self.held.pop(identity, None)
-            self.room.control(identity, wire.Error(code="no_session", message=f"the session ended ({cause}); say hello to begin a new one"))
+            self._failed(held, err)
         finally:
+            self._forget(held)
             if harness is not None:
                 await harness.close()
             if session is not None:
                 await session.close()
 
+    def _failed(self, held: Held, err: Exception) -> None:
+        METRICS.add("venus_worker_sessions_failed")
+        self._forget(held)  # before the device is told: its next hello begins anew
+        if isinstance(err, VenusError):
+            log.error("conversation %s ended: %s: %s", held.identity, err.code, err.message)
+        else:  # never the error's own text: it may quote words
+            frames = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(traceback.extract_tb(err.__traceback__)[-4:]))
+            log.error("conversation %s ended by a fault: %s at %s", held.identity, type(err).__name__, frames)
+        if held.conversation is not None:
+            cause = err.code if isinstance(err, VenusError) else "internal"
+            self.room.control(held.identity, wire.Error(code="no_session", message=f"the session ended ({cause}); say hello to begin a new one"))
+
     def _observe(self, transition) -> None:
         self.trace.event(transition.event, **transition.fields())
 
+    # ---- devices that leave ------------------------------------------------------------------------------------------
+
+    def _heard_from(self, identity: str) -> Held | None:
+        """What is held of a device that is evidently here."""
+        held = self.held.get(identity)
+        if held is not None and held.closing is not None:
+            held.closing.cancel()
+            held.closing = None
+            if held.conversation is not None:
+                held.conversation.away = False
+        return held
+
     def _gone(self, identity: str) -> None:
         held = self.held.get(identity)
-        if held and not held.closing:
-            held.closing = asyncio.get_running_loop().call_later(GONE_KEEP_S, self._close, identity)
+        if held is not None and held.closing is None:
+            held.closing = asyncio.get_running_loop().call_later(GONE_KEEP_S, self._close, held)
+            if held.conversation is not None:
+                held.conversation.away = True
 
-    def _close(self, identity: str) -> None:
-        held = self.held.pop(identity, None)
-        if held and held.task:
+    def _forget(self, held: Held) -> None:
+        """By the object, not the identity: a newer conversation of the same device is not touched."""
+        if held.closing is not None:
+            held.closing.cancel()
+            held.closing = None
+        if self.held.get(held.identity) is held:
+            del self.held[held.identity]
+
+    def _close(self, held: Held) -> None:
+        self._forget(held)
+        if held.task is not None:
             held.task.cancel()
 
     async def stop(self) -> None:
-        tasks = [h.task for h in self.held.values() if h.task]
+        tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*(close() for close in self._closers), return_exceptions=True)
+        for failed in await asyncio.gather(*(close() for close in self._closers), return_exceptions=True):
+            if isinstance(failed, Exception):
+                log.warning("closing failed: %s", type(failed).__name__)
         self.trace.close()
 
 

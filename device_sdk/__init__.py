@@ -22,6 +22,7 @@ _HOME = {
     "BackendMissing": "device_sdk.errors",
     "NotConnected": "device_sdk.errors",
     "ProtocolRefused": "device_sdk.errors",
+    "TokenRefused": "device_sdk.errors",
     "WireError": "device_sdk.errors",
 }
 __all__ = sorted(_HOME)

@@ -24,9 +24,11 @@ from device_sdk.events import DeviceEvent
 from device_sdk.gates.audio import Audio, AudioGate, Closed, GateMode, Opened
 from device_sdk.gates.silero import SileroVad
 from device_sdk.gates.speech import SpeechDetector, SpeechOff, SpeechOn
+from device_sdk.greeting import Greeting
 from device_sdk.playout import Player
 from device_sdk.playout_reports import PlayoutReporter
 from device_sdk.reflex import Reflex, ReflexAction
+from device_sdk.rejoin import Membership, TokenSource
 from device_sdk.resample import Resampler
 from device_sdk.settings import DeviceSettings
 from device_sdk.speech_in import check_stream, stock_call
@@ -37,11 +39,11 @@ from device_sdk.wire.mic_packet import MicPacket
 from device_sdk.wire.models import boot_text
 from device_sdk.wire.playout_report import encode_report
 from venus_edge.clock import Clock, SystemClock
+from venus_edge.errors import ConfigError
 from venus_edge.metrics import METRICS
 from venus_edge.trace import Trace
 
 MIC_BLOCK = topics.MIC_RATE // 100
-HELLO_FIRST_S, HELLO_MAX_S = 0.25, 2.0
 ERROR_EVERY_S = 1.0
 
 
@@ -85,9 +87,11 @@ class Device:
         self._refused: ProtocolRefused | None = None
         self._link_up = False
         self._seq = 0
-        self._next_hello, self._hello_wait = 0.0, HELLO_FIRST_S
+        self._greeting = Greeting()
+        self._session = ""
         self._next_error = 0.0
         self._closing: asyncio.Task | None = None
+        self._membership = Membership(self._transport, self.clock, s.rejoin_s, self.boot, lambda: self.on_link("up"), self._lost)
 
     # ---- joining and leaving -----------------------------------------------------------------------------------------
 
@@ -95,20 +99,30 @@ class Device:
     def state(self) -> DeviceState:
         return self._states.state
 
-    async def connect(self, url: str, token: str) -> None:
-        """Join the room; `wait_ready` tells when an agent has welcomed us. Raises ConfigError or NotConnected."""
+    async def connect(self, url: str, token: TokenSource) -> None:
+        """Join the room; `wait_ready` tells when an agent has welcomed us. Raises ConfigError, TokenRefused or NotConnected.
+
+        A room that is lost later is joined again by itself (`rejoin_s`), with a fresh token where `token` is a function.
+        """
         if self._closing is not None:
             await self._closing
+        if self.state is not DeviceState.IDLE:
+            raise ConfigError("device: has joined a room already; close it first")
         self._states.to(DeviceState.CONNECTING)
         self._refused = None
         self._link_up = True  # before the transport speaks: it may meet the agent at once
         try:
-            await self._transport.connect(url, token, self)
+            await self._membership.join(url, token, self)
         except BaseException:
             self._link_up = False
             self._states.to(DeviceState.IDLE)
             raise
         self._reflex.link(True)
+
+    def _lost(self, reason: str) -> None:
+        self.on_event({"ev": "link", "state": "lost", "reason": reason})
+        self._states.to(DeviceState.STOPPING)
+        self._closing = asyncio.ensure_future(self._leave())
 
     async def wait_ready(self, timeout_s: float = 10.0) -> None:
         """Until welcomed; the audio loop must be running. Raises ProtocolRefused, or NotConnected when it takes too long."""
@@ -120,12 +134,14 @@ class Device:
         if self._refused is not None:
             raise self._refused
         if self._welcome is None:
-            raise NotConnected(f"agent: no welcome within {timeout_s:g} s")
+            there = f"{self._agent} does not answer" if self._agent else f"no agent is in room {self._transport.room!r}, which the token names"
+            raise NotConnected(f"agent: no welcome within {timeout_s:g} s: {there}")
 
     async def close(self) -> None:
         """Say bye and leave the room. Safe in any state."""
         if self._closing is not None:
             await self._closing
+        await self._membership.stop()
         if self.state is DeviceState.IDLE:
             await self._transport.close()
             return
@@ -146,7 +162,7 @@ class Device:
     def render(self, n_out: int | None = None) -> np.ndarray:
         """What goes to the DAC now: int16, 10 ms at the loudspeaker's rate. Raises AudioFormatError on another length."""
         if n_out not in (None, self._block):
-            raise AudioFormatError(f"n_out: must be {self._block} (10 ms at {self.settings.out_rate}), not {n_out}")
+            raise AudioFormatError(f"n_out: must be {self._block} (10 ms at {self.settings.out_rate}), not {n_out!r}", field="n_out")
         now = self.clock.now()
         block = self.player.render(self._block, self.pos, now)
         if self._guard_until is None and self.player.sounding:
@@ -157,8 +173,9 @@ class Device:
 
     def capture(self, mic: np.ndarray) -> None:
         """The microphone block that has just ended: int16, 160 samples at 16 kHz. Raises AudioFormatError on anything else."""
-        if mic.dtype != np.int16 or mic.shape != (MIC_BLOCK,):
-            raise AudioFormatError(f"mic: must be int16[{MIC_BLOCK}] (10 ms at 16000), not {mic.dtype}{list(mic.shape)}")
+        if not isinstance(mic, np.ndarray) or mic.dtype != np.int16 or mic.shape != (MIC_BLOCK,):
+            found = f"{mic.dtype}{list(mic.shape)}" if isinstance(mic, np.ndarray) else type(mic).__name__
+            raise AudioFormatError(f"mic: must be int16[{MIC_BLOCK}] (10 ms at 16000), not {found}", field="mic")
         if self._echo is not None:
             mic = self._echo.process(mic, self._references.popleft() if self._references else self._silence)
         start = self.pos
@@ -253,7 +270,7 @@ class Device:
         self._forget_agent()
         self._agent = identity
         self._refused = None  # another agent may speak our protocol
-        self._next_hello, self._hello_wait = self.clock.now(), HELLO_FIRST_S
+        self._greeting.new_agent(self.clock.now())
         self.on_event({"ev": "agent", "identity": identity})
 
     def on_message(self, topic: str, payload: bytes) -> None:
@@ -310,16 +327,21 @@ class Device:
             self.player.end(seg)  # one that broke off may be resumed; the player gives it up after a while
 
     def on_link(self, state: str, reason: str = "") -> None:
+        if self._membership.rejoining:
+            return  # it learns by itself how its attempts end
         self._link_up = state == "up"
         self._reflex.link(self._link_up)
+        if state == "lost" and self.state not in (DeviceState.STOPPING, DeviceState.IDLE):
+            self._forget_agent()
+            self._agent = None
+            if not self._membership.again(reason):
+                self._lost(reason)
+                return
+            state = "down"
         self.on_event({"ev": "link", "state": state, "reason": reason})
         if state == "up" and self._welcome is not None:
             self._hello_now()
             self._snapshot()
-        if state == "lost" and self.state not in (DeviceState.STOPPING, DeviceState.IDLE):
-            self._states.to(DeviceState.STOPPING)
-            self._closing = asyncio.ensure_future(self._leave())
-            return
         self._update_state()
 
     def on_clear_buffer(self) -> None:
@@ -328,11 +350,9 @@ class Device:
     # ---- hello and welcome -------------------------------------------------------------------------------------------
 
     def _say_hello(self) -> None:
-        if self._agent is None or self._welcome is not None or self._refused is not None or self.clock.now() < self._next_hello:
-            return
-        self._hello_now()
-        self._next_hello = self.clock.now() + self._hello_wait
-        self._hello_wait = min(HELLO_MAX_S, 2 * self._hello_wait)
+        if self._agent is not None and self._welcome is None and self._refused is None and self._link_up \
+                and self._greeting.due(self.clock.now()):
+            self._hello_now()
 
     def _hello_now(self) -> None:
         self._send(ctl.Hello(protocols=list(topics.PROTOCOLS), boot=self._boot, pos=self.pos, t=self._now_us(),
@@ -343,11 +363,14 @@ class Device:
             self._error(ctl.Error(code="bad_version", message="field protocol: none of those offered", re="hello"))
             return
         again = self._welcome is not None and self._welcome.session == welcome.session
-        self._welcome = welcome
+        if welcome.session != self._session:
+            self.player.abandon()
+        self._welcome, self._session = welcome, welcome.session
         self._reporter.report_s = welcome.report_ms / 1000
         self._gate.packet = welcome.mic_packet_ms * topics.MIC_RATE // 1000
         if again:
             return
+        self._greeting.welcomed(self.clock.now())
         if self.player.segments():
             self._snapshot()
         self._ready.set()
@@ -362,7 +385,8 @@ class Device:
         self.on_event({"ev": "error", "code": error.code, "message": error.message})
         if error.code == "no_session" and self._welcome is not None:  # the agent lost it: begin a new one
             self._forget_agent()
-            self._next_hello, self._hello_wait = self.clock.now(), HELLO_FIRST_S
+            self.player.abandon()
+            self._greeting.session_lost(self.clock.now())
         if error.re == "hello":
             self._refused = ProtocolRefused(f"agent: {error.message}; allowed: {error.allowed}")
             self._ready.set()

@@ -7,7 +7,8 @@ VenusError
 │   ├── UnknownType      unknown_type     `type` is none of ours
 │   └── BadField         bad_field        a field is missing, of the wrong type or out of range
 ├── AudioFormatError   bad_audio          a block of the wrong rate, type or length reached the SDK
-├── NotConnected       not_connected      the room is gone: connect again with a fresh token (retryable)
+├── NotConnected       not_connected    the room is gone or out of reach (retryable)
+│   └── TokenRefused     token_refused    the server does not accept the join token; the message says why
 ├── ProtocolRefused    protocol_refused   the agent refused this device's hello
 └── BackendMissing     backend_missing    an optional audio backend is not installed
 """
@@ -51,6 +52,12 @@ class NotConnected(VenusError):
     code = "not_connected"
     retryable = True
     advice = "Connect again with a fresh token."
+
+
+class TokenRefused(NotConnected):
+    code = "token_refused"
+    retryable = False
+    advice = "Get a fresh token for this server and room."
 
 
 class ProtocolRefused(VenusError):

@@ -39,6 +39,7 @@ class Segment:
     state: PlayState = PlayState.QUEUED
     complete: bool = False
     """The sender ended it: no more samples come."""
+    abandoned: bool = False  # its sender is gone
     closing: PlayState | None = None
     """How it will end as soon as the last handed-over sample has left the loudspeaker."""
     fading: bool = False
@@ -146,6 +147,11 @@ class Player:
         if self.open(seg):
             self._all[seg].complete = True
 
+    def abandon(self) -> None:
+        """Whoever sent the segments that are not complete is gone: they play what is there and are lost without a wait."""
+        for segment in self._queue:
+            segment.abandoned = not segment.complete
+
     def flush(self, seg: str | None = None, why: str = "cloud") -> list[str]:
         """Stop `seg` (None: everything) within one block, with a fade of 5 ms; what has left can't be recalled and counts.
 
@@ -216,7 +222,7 @@ class Player:
             return False
         if segment.state is PlayState.PLAYING:
             return True
-        return segment.complete or segment.buffered >= self._start
+        return segment.complete or segment.abandoned or segment.buffered >= self._start
 
     def _take(self, segment: Segment, block: np.ndarray, i: int) -> int:
         """Hand over up to the rest of the block from the segment's first chunk; returns how many samples."""
@@ -252,8 +258,7 @@ class Player:
         if segment.closing is not None:
             return
         if not segment.started:
-            if segment.starved_since == 0.0:
-                segment.starved_since = self.now
+            segment.starved_since = segment.starved_since or self.now
         elif not segment.gap_open:
             segment.gap_open, segment.gap_told = True, False
             segment.starved_since = self.now
@@ -265,7 +270,7 @@ class Player:
             if not segment.gap_told and segment.gaps[-1][1] > LONG_GAP_S * self.out_rate:
                 segment.gap_told = True
                 self.edges.append(segment.id)
-        if self.now - segment.starved_since > self._lost_after_s:
+        if segment.abandoned or self.now - segment.starved_since > self._lost_after_s:
             METRICS.add("venus_device_segments_lost")
             self._queue.remove(segment)
             self._drop_open_gap(segment)

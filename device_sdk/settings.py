@@ -41,6 +41,8 @@ class DeviceSettings:
     """Ducking without a verdict from the cloud ends after this, once speech is over."""
     offline_flush_s: float = 0.7
     """With the link down, speech over the assistant for this long stops it."""
+    rejoin_s: float = 300.0
+    """How long joining a lost room again is tried; 0: not at all."""
     output: str = "spk"
     """Route in the reports: spk, headset, ..."""
     agent_identity: str = ""
@@ -78,3 +80,4 @@ class DeviceSettings:
         between("duck_db", -60.0, -1.0)
         between("verdict_s", 0.1, 10.0)
         between("offline_flush_s", 0.1, 10.0)
+        between("rejoin_s", 0.0, 86_400.0)

@@ -29,8 +29,16 @@ class MemoryTransport:
         self._cloud = cloud
         self.listener = None
         self.connected = False
+        self.room, self.token = "memory", ""
+        self.refuse: Exception | None = None
+        """Every join meets this while it is set."""
+        self.tokens: list[str] = []
+        """The token of every join."""
 
     async def connect(self, url: str, token: str, listener) -> None:
+        self.tokens.append(token)
+        if self.refuse is not None:
+            raise self.refuse
         self.listener = listener
         self.connected = True
         if self._cloud.present:
@@ -144,9 +152,9 @@ class FakeCloud:
         self.present = False
         self.transport.listener.on_agent(None)
 
-    def link(self, state: str) -> None:
+    def link(self, state: str, reason: str = "") -> None:
         """down | up | lost, as the transport would tell it."""
-        self.transport.listener.on_link(state)
+        self.transport.listener.on_link(state, reason)
 
     def _id(self, prefix: str) -> str:
         self._ids += 1
@@ -227,4 +235,7 @@ class ScriptedVad:
         return 0.95 if float(np.abs(frame.astype(np.float32)).mean()) > self._level else 0.02
 
     def skip(self, frame: np.ndarray) -> None:
+        pass
+
+    def reset(self) -> None:
         pass

@@ -13,12 +13,14 @@ from urllib.parse import urlparse
 import numpy as np
 from livekit import rtc
 
-from device_sdk.errors import NotConnected
+from device_sdk.errors import NotConnected, TokenRefused
 from device_sdk.wire import topics as wire
 from venus_edge.clock import Clock
 from venus_edge.errors import ConfigError
 from venus_edge.metrics import METRICS
+from venus_edge.redact import guard, why_refused, without_tokens
 
+guard("livekit")  # the native module logs a refused token in full
 log = logging.getLogger("venus.device.transport")
 
 QUEUE_ITEMS = 256
@@ -54,6 +56,11 @@ class Listener(Protocol):
 
 
 class Transport(Protocol):
+    room: str
+    """Name of the room that was joined; "" before."""
+    token: str
+    """The newest token that the server gave for joining again; "" if none."""
+
     async def connect(self, url: str, token: str, listener: Listener) -> None: ...
 
     async def close(self) -> None: ...
@@ -74,6 +81,7 @@ class LiveKitTransport:
         self._leaving = False
         self._listener: Listener | None = None
         self.agent: str | None = None
+        self.room = self.token = ""
         self._out: deque[tuple[str, bytes, bool, bool]] = deque()
         self._wake = asyncio.Event()
         self._writing = False
@@ -83,7 +91,7 @@ class LiveKitTransport:
     # ---- joining and leaving -----------------------------------------------------------------------------------------
 
     async def connect(self, url: str, token: str, listener: Listener) -> None:
-        """Join the room. Raises ConfigError for a URL that is no use, NotConnected if the server can't be reached or refuses."""
+        """Join the room. Raises ConfigError for a URL that is no use, TokenRefused, or NotConnected if the server can't be reached."""
         parts = urlparse(url)
         if parts.scheme not in ("ws", "wss") or not parts.hostname:
             raise ConfigError(f"url: must be ws://host:port or wss://host, not {url!r}", field="url")
@@ -100,7 +108,8 @@ class LiveKitTransport:
         room.on("participant_disconnected", lambda p: self._look_for_agent(gone=p.identity))
         room.on("reconnecting", lambda: listener.on_link("down"))
         room.on("reconnected", self._reconnected)
-        room.on("disconnected", self._disconnected)
+        room.on("disconnected", lambda reason: self._disconnected(room, reason))
+        room.on("token_refreshed", self._token_refreshed)
         room.register_byte_stream_handler(wire.TOPIC_SPEECH, self._speech_opened)
         servers = [rtc.IceServer(urls=["stun:127.0.0.1:3478"])] if loopback else []  # never a public one from this machine alone
         options = rtc.RoomOptions(
@@ -113,7 +122,9 @@ class LiveKitTransport:
             await asyncio.shield(joining)
         except rtc.ConnectError as err:
             self._room = None
-            raise NotConnected(f"room: can't join {parts.hostname}: {err}") from None
+            if why := why_refused(str(err)):
+                raise TokenRefused(f"token: refused by {parts.netloc}: {why}", field="token") from None
+            raise NotConnected(f"room: can't join {parts.netloc}: {without_tokens(str(err))}", field="url") from None
         except asyncio.CancelledError:
             self._room = None
             joining.add_done_callback(lambda done: done.exception() or asyncio.ensure_future(room.disconnect()))
@@ -125,6 +136,10 @@ class LiveKitTransport:
         except Exception as err:  # a token without that right still works, only later
             log.info("attributes not set: %s", type(err).__name__)
         self._writer = asyncio.create_task(self._write())
+        if not room.isconnected():
+            await self.close()
+            raise NotConnected("room: lost again while joining")
+        self.room = room.name
         self._look_for_agent()
 
     async def close(self) -> None:
@@ -172,9 +187,15 @@ class LiveKitTransport:
         self._look_for_agent()
         self._listener.on_link("up")
 
-    def _disconnected(self, reason) -> None:
+    def _token_refreshed(self) -> None:
+        # the event carries no token and the client has no public name for it; the release is pinned
+        self.token = getattr(self._room, "_token", None) or self.token
+
+    def _disconnected(self, room: rtc.Room, reason) -> None:
+        if room is not self._room:
+            return
         self.agent = None
-        if self._room is not None and not self._leaving:
+        if not self._leaving:
             self._listener.on_link("lost", rtc.DisconnectReason.Name(reason) if isinstance(reason, int) else str(reason))
 
     # ---- in ----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 import asyncio
 import contextlib
 import json
+import logging
+import os
 import wave
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from venus_edge.clock import SystemClock
 from venus_edge.errors import ConfigError
 from venus_edge.ids import new_id
 from venus_edge.paths import cache_dir
+from venus_edge.redact import without_tokens, why_refused
 from venus_edge.tokens import mint
 from venus_edge.trace import Trace
 
@@ -36,14 +39,17 @@ def run(text: str, voice: str, out: str | None, as_json: bool) -> int:
         raise ConfigError("text: 1 to 300 characters are needed")
     if voice not in catalogue.VOICES:
         raise ConfigError(f"--voice: '{voice}' is not one of {', '.join(catalogue.VOICES)}")
+    logging.getLogger("livekit").setLevel(logging.CRITICAL)  # what it would say of a failed join, the error says
     return interruptible(_say(text, voice, Path(out) if out else None, as_json))
 
 
 def running_system() -> dict[str, Any]:
     """How to join what `venus up` started; raises ConfigError when nothing runs."""
     try:
-        return json.loads((cache_dir() / "run" / "up.json").read_text())
-    except (OSError, ValueError):
+        state = json.loads((cache_dir() / "run" / "up.json").read_text())
+        os.kill(state["pid"], 0)
+        return state
+    except (OSError, ValueError, KeyError):
         raise ConfigError("no system is running here; start one with `venus up`") from None
 
 
@@ -123,7 +129,9 @@ async def _observe(system: dict, heard: list[tuple[str, str]]) -> rtc.Room:
         await room.connect(system["url"], token, rtc.RoomOptions(auto_subscribe=False, connect_timeout=5.0, rtc_config=rtc.RtcConfiguration(
             ice_servers=[rtc.IceServer(urls=["stun:127.0.0.1:3478"])])))
     except rtc.ConnectError as err:
-        raise ConfigError(f"the system that `venus up` started can't be joined at {system['url']}: {err}") from err
+        refused = why_refused(str(err))
+        why = f"its token is refused, {refused}" if refused else without_tokens(str(err))
+        raise ConfigError(f"the system that `venus up` started can't be joined at {system['url']}: {why}") from err
     return room
 
 

@@ -1,18 +1,11 @@
 """What every process of the product does the same way: die with its parent, stop on SIGTERM, say when it is ready."""
 import asyncio
-import ctypes
 import json
 import os
 import signal
 import sys
 
-_PR_SET_PDEATHSIG = 1
-
-
-def die_with_parent() -> None:
-    """Ask the kernel to end this process when its parent ends (Linux), so that nothing is left behind."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+from venus_edge.launch import die_with_parent
 
 
 def ready(**fields) -> None:

@@ -31,7 +31,7 @@ class Settings(BaseModel):
     """An existing LiveKit server; empty starts one on loopback."""
     livekit_port: int = Field(0, ge=0, le=65535)
     """TCP port of our own LiveKit server; 0 is a free one."""
-    livekit_key: str = "venus"
+    livekit_key: str = Field("venus", pattern=r"^[A-Za-z0-9_-]{1,64}$")
     livekit_secret: str = Field("", pattern=r"^(.{32,})?$")
     """At least 32 characters; empty makes a random one per run."""
     engine_addr: str = "127.0.0.1:0"
@@ -62,7 +62,9 @@ class Settings(BaseModel):
                     values = tomllib.load(f)
             except FileNotFoundError as err:
                 raise ConfigError(f"{path}: no such settings file") from err
-            except tomllib.TOMLDecodeError as err:
+            except OSError as err:
+                raise ConfigError(f"{path}: can't be read ({err.strerror})") from err
+            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
                 raise ConfigError(f"{path}: not TOML: {err}") from err
             source = dict.fromkeys(values, path)
         for name, value in env.items():

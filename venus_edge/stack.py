@@ -1,5 +1,7 @@
 """The standard system on one machine: which processes, with which settings, in which order. Used by `up`, `drive` and the benches."""
 import asyncio
+import http.client
+import json
 import os
 import secrets
 import shutil
@@ -39,6 +41,8 @@ class Stack:
 
     def __init__(self, settings: Settings, sup: Supervisor, run_dir: Path, *, trace: bool = False, restart: bool = False):
         self.settings, self.sup, self.run_dir, self.trace, self.restart = settings, sup, run_dir, trace, restart
+        if settings.livekit_url and not settings.livekit_secret:
+            raise ConfigError("livekit_secret: not set; livekit_url names a server that knows its own key and secret, set both")
         self.key = settings.livekit_key
         self.secret = settings.livekit_secret or secrets.token_urlsafe(32)
         self.url = settings.livekit_url
@@ -58,8 +62,9 @@ class Stack:
         return env
 
     def spec(self, name: str, mod: str, **kw) -> Spec:
+        """`env`: variables, or a function that makes them at each start (tokens expire)."""
         env = kw.pop("env", {})
-        return Spec(name, module(mod), self.env(**env), log=str(self.run_dir / f"{name}.log"), restart=self.restart, **kw)
+        return Spec(name, module(mod), (lambda: self.env(**env())) if callable(env) else self.env(**env), log=str(self.run_dir / f"{name}.log"), restart=self.restart, **kw)
 
     async def start(self, *, drive: str = "", beside: Callable[[], Awaitable] | None = None) -> None:
         """Start everything but the device, all at once where the parts wait for each other by themselves.
@@ -103,10 +108,9 @@ class Stack:
             port = bind.free_port()
         udp = bind.free_port(socket.SOCK_DGRAM)
         config = self.run_dir / "livekit.yaml"
-        fd = os.open(config, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(fd, "w") as f:
-            # No STUN outside, no TCP fallback on all interfaces: the server listens on loopback alone.
-            f.write(f"""port: {port}
+        # No STUN outside, no TCP fallback on all interfaces: the server listens on loopback alone. Key and secret go by its
+        # environment: a run's folder may be shown around.
+        config.write_text(f"""port: {port}
 bind_addresses: ["127.0.0.1"]
 rtc:
   node_ip: 127.0.0.1
@@ -116,7 +120,6 @@ rtc:
   udp_port: {udp}
   tcp_port: 0
   stun_servers: ["127.0.0.1:3478"]
-keys: {{"{self.key}": "{self.secret}"}}
 room: {{auto_create: true, empty_timeout: 60, departure_timeout: 120}}
 logging: {{level: warn}}
 """)
@@ -125,13 +128,14 @@ logging: {{level: warn}}
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=0.5) as answer:
                     return answer.status == 200
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 return False
 
         async def probe() -> bool:
             return await asyncio.get_running_loop().run_in_executor(None, healthy)
 
-        await self.sup.start(Spec("livekit", (livekit_binary(), "--config", str(config)), probe=probe, ready_s=20,
+        await self.sup.start(Spec("livekit", (*module("venus_edge.launch"), livekit_binary(), "--config", str(config)),
+                                  {"LIVEKIT_KEYS": json.dumps({self.key: self.secret})}, probe=probe, ready_s=20,
                                   log=str(self.run_dir / "livekit.log"), restart=self.restart))
         self.url = f"ws://127.0.0.1:{port}"
 
@@ -139,7 +143,7 @@ logging: {{level: warn}}
         await self.sup.start(self.spec("engine", "cloud_core.engine.server", ready_s=90, env={
             "VENUS_ENGINE_ADDR": self.engine_addr, "VENUS_ENGINE_TOKEN": self.engine_token,
             "VENUS_ENGINE_RUNTIME": self.settings.engine_runtime, "VENUS_ENGINE_SESSIONS": str(self.settings.engine_sessions),
-            "VENUS_TLS_CERT": self.settings.tls_cert, "VENUS_TLS_KEY": self.settings.tls_key}))
+            "VENUS_ENGINE_TLS_CERT": self.settings.tls_cert, "VENUS_ENGINE_TLS_KEY": self.settings.tls_key}))
 
     async def _signals(self, drive: str) -> None:
         await self.sup.start(self.spec("signals", "simulators.car.signals", env={
@@ -147,14 +151,15 @@ logging: {{level: warn}}
             **({"VENUS_DRIVE": drive} if drive else {})}))
 
     async def _car_host(self) -> None:
-        await self.sup.start(self.spec("carhost", "harness.host.car", env={
+        await self.sup.start(self.spec("carhost", "harness.host.car", env=lambda: {
             "VENUS_LIVEKIT_URL": self.url, "VENUS_HOST_TOKEN": self.token(CAR_HOST, "car-host", 6 * 3600), "VENUS_AGENT_IDENTITY": AGENT,
             "VENUS_BUS_ADDR": self.bus_addr, "VENUS_BUS_TOKEN": self.bus_token}))
 
     async def _worker(self) -> Child:
-        return await self.sup.start(self.spec("worker", "cloud_core.worker", ready_s=60, env={
+        return await self.sup.start(self.spec("worker", "cloud_core.worker", ready_s=60, env=lambda: {
             "VENUS_LIVEKIT_URL": self.url, "VENUS_AGENT_TOKEN": self.token(AGENT, "agent", 6 * 3600), "VENUS_SESSION": new_id(),
-            "VENUS_ENGINE_ADDR": self.engine_addr, "VENUS_ENGINE_TOKEN": self.engine_token}))
+            "VENUS_ENGINE_ADDR": self.engine_addr, "VENUS_ENGINE_TOKEN": self.engine_token,
+            "VENUS_ENGINE_CA": self.settings.tls_cert if self.settings.tls_key else ""}))
 
     def metrics(self) -> dict[str, float]:
         """The newest figures of every process, by name."""

@@ -22,6 +22,8 @@ ROLES = {
     "car-host": {"canPublish": False, "canSubscribe": False, "canPublishData": True, "canUpdateOwnMetadata": True},
     "observer": {"canPublish": False, "canSubscribe": True, "canPublishData": False, "hidden": True},
 }
+RESERVED = {"venus-agent": "agent", "car-host": "car-host"}
+"""Whoever joins under one of these is believed to be it, and puts the real one out of the room."""
 
 
 def parse_ttl(text: str) -> int:
@@ -42,6 +44,8 @@ def mint(key: str, secret: str, *, identity: str, room: str, role: str = "device
     """A signed token. `role` decides the grants and the participant kind. Raises ConfigError for a bad field."""
     if role not in ROLES:
         raise ConfigError(f"role: '{role}' is not one of {', '.join(sorted(ROLES))}")
+    if identity in RESERVED and role != RESERVED[identity]:
+        raise ConfigError(f"identity: '{identity}' belongs to role {RESERVED[identity]}; allowed for role {role}: any other")
     for name, value in (("identity", identity), ("room", room)):
         if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", value):
             raise ConfigError(f"{name}: '{value}' may hold 1 to 64 letters, digits, '.', '_' and '-'")

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from venus_edge.clock import Clock, SystemClock
+from venus_edge.metrics import METRICS
 
 
 class Trace:
@@ -20,7 +21,8 @@ class Trace:
         self.listeners: list = []
         if directory:
             Path(directory).mkdir(parents=True, exist_ok=True)
-            self._file = open(Path(directory) / f"{src}.trace.jsonl", "a", buffering=1, encoding="utf-8")
+            self._file = open(Path(directory) / f"{src}.trace.jsonl", "a", buffering=1, encoding="utf-8",
+                              opener=lambda path, flags: os.open(path, flags, 0o600))
 
     def event(self, name: str, pos: int | None = None, **fields) -> None:
         """Record one event. `pos` is its device-sample position (16 kHz), where it has one."""
@@ -28,11 +30,17 @@ class Trace:
             return
         row = {"src": self.src, "t": round(self.clock.now(), 6), "pos": pos, "ev": name, **fields}
         if self._file is not None:
-            self._file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+            try:
+                self._file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+            except OSError:  # a full disk ends the trace, not the conversation
+                METRICS.add("venus_trace_events_lost")
         for listener in self.listeners:
             listener(row)
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            file, self._file = self._file, None
+            try:
+                file.close()
+            except OSError:
+                METRICS.add("venus_trace_events_lost")

@@ -23,8 +23,10 @@ from venus_edge.clock import Clock, SystemClock
 from venus_edge.errors import ConfigError
 from venus_edge.logs import setup
 from venus_edge.metrics import METRICS
+from venus_edge.redact import guard, why_refused
 from venus_edge.trace import Trace
 
+guard("livekit")  # the native module logs a refused token in full
 log = logging.getLogger("harness.host.car")
 
 BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -118,17 +120,18 @@ class CarHost:
             await room.disconnect()
 
     async def run(self) -> None:
-        """Stay in the room for ever; joins again with growing waits when it closes or can't be reached."""
+        """Stay in the room for ever; joins again with growing waits when it closes or can't be reached.
+
+        Raises ConfigError when the server refuses the token.
+        """
         tries = 0
         while True:
             start = self.clock.now()
             try:
                 await self._stay()
             except rtc.ConnectError as err:
-                text = str(err)
-                if "401" in text or "403" in text or "token" in text.lower():
-                    if not self.joined.is_set():
-                        raise ConfigError(f"VENUS_HOST_TOKEN is refused by {self.settings.url}") from None
+                if why := why_refused(str(err)):  # also one that has expired meanwhile: whoever starts us again has a new one
+                    raise ConfigError(f"VENUS_HOST_TOKEN is refused by {self.settings.url}: {why}") from None
                 log.warning("can't join the room: %s", type(err).__name__)
             tries = 0 if self.clock.now() - start > STABLE_S else tries + 1
             await self.clock.sleep(BACKOFF_S[min(max(tries - 1, 0), len(BACKOFF_S) - 1)])
@@ -151,6 +154,7 @@ async def main() -> None:
     trace = Trace("carhost", clock=clock)
     bus = KuksaBus(settings.bus_addr, settings.bus_token, ca=settings.bus_ca, clock=clock)
     monitor = asyncio.create_task(loop_monitor.watch("carhost", trace))
+    beat = asyncio.create_task(process.heartbeat())
     running = None
     try:
         broker = await check_bus(bus)
@@ -163,9 +167,9 @@ async def main() -> None:
         process.ready(bus=settings.bus_addr, broker=broker)
         await process.until_stopped(running)
     finally:
-        for task in filter(None, (running, monitor)):
+        for task in filter(None, (running, monitor, beat)):
             task.cancel()
-        await asyncio.gather(*filter(None, (running, monitor)), return_exceptions=True)
+        await asyncio.gather(*filter(None, (running, monitor, beat)), return_exceptions=True)
         await bus.close()
         trace.close()
 

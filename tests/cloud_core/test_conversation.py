@@ -3,8 +3,10 @@ import asyncio
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 
 from cloud_core.conversation import Conversation
+from cloud_core.engine.errors import UnitRefused
 from cloud_core.front_end import (Decision, DelegateEvent, Overlap, PlayoutMark, SegmentChunk, Span, UserText, Verdict)
 from cloud_core.mic import MicAssembler
 from harness import Harness, SkillOutcome, SkillSpec
@@ -175,3 +177,106 @@ async def test_units_keep_coming_in_order_while_the_gate_is_closed():
     _, _, front, _, _ = await converse({}, 0.6)
     assert [u.pos for u in front.units] == list(range(0, 640 * len(front.units), 640)) and all(u.gated for u in front.units)
     assert 10 <= len(front.units) <= 16
+
+
+def speak(seg, n, samples, last, turn=1):
+    return Decision(n, segments=(SegmentChunk(seg, 0, RATE, np.ones(samples, np.int16), (Span("words", 0, samples),), last, None, turn),))
+
+
+async def test_a_device_that_stops_by_itself_does_not_hold_up_the_next_segment():
+    """A button or the reflex flushed an unfinished segment: the sender must not wait for credit that never comes."""
+    async def during(c, link):
+        await until(lambda: link.sent.get("a"))
+        c.report(PlayoutMark("a", 2_400, RATE, "flushed"))
+        c._apply(speak("b", 99, 4_800, True), 0)
+        await until(lambda: link.sent.get("b") == 4_800)
+
+    await converse({2: speak("a", 2, 10 * RATE, False)}, 0.05, during)
+
+
+async def test_the_rest_of_a_flushed_segment_opens_no_second_stream():
+    """Its remaining clauses were being made when it was stopped: sent, they would be speech after a stop."""
+    opened = []
+
+    async def during(c, link):
+        open_speech = link.open_speech
+
+        async def counted(seg, rate):
+            opened.append(seg)
+            return await open_speech(seg, rate)
+
+        c.sender._open = counted
+        c._apply(speak("a", 98, 4_800, False), 0)
+        await until(lambda: link.sent.get("a") == 4_800)
+        c.flush("a")
+        await asyncio.sleep(0.05)
+        more = SegmentChunk("a", 4_800, RATE, np.ones(4_800, np.int16), (Span("more", 4_800, 9_600),), True, None, 1)
+        c._apply(Decision(99, segments=(more,)), 0)
+        await asyncio.sleep(0.05)
+        c.report(PlayoutMark("a", 2_000, RATE, "flushed"))
+        c._apply(Decision(100, segments=(more,)), 0)
+        await asyncio.sleep(0.1)
+
+    await converse({}, 0.05, during)
+    assert opened == ["a"]
+
+
+async def test_a_segment_closed_here_that_still_sounds_is_stopped_and_its_end_reaches_the_front_end():
+    """The link was away and the end was assumed: what goes on playing would be said twice when it is taken up again."""
+    async def during(c, link):
+        await until(lambda: link.sent)
+        seg = next(iter(link.sent))
+        c._assume(seg, "lost")
+        link.told.clear()
+        c.report(PlayoutMark(seg, 12_500, RATE, "playing"))
+        assert [(t, f["seg"]) for t, f in link.told if t == "flush"] == [("flush", seg)] and not c.timeline.speaking()
+
+    _, _, front, _, events = await converse(ask(), 0.2, during)
+    marks = [m for u in front.units for m in u.playout]
+    assert [m.state for m in marks if m.final] == ["lost"] and len([e for e in events if e["ev"] == "segment.end"]) == 1
+
+
+async def test_replies_wait_while_the_device_is_away():
+    async def during(c, link):
+        c.away = True
+        await asyncio.sleep(0.4)
+        assert not link.sent and c.harness.ledger.tasks()
+        c.away = False
+        await until(lambda: link.sent)
+
+    await converse(ask(), 0.05, during)
+
+
+async def test_a_refused_unit_costs_its_reply_one_try_and_not_the_session():
+    class Refusing(Script):
+        refused = 0
+
+        async def step(self, unit):
+            if unit.replies and not self.refused:
+                self.refused += 1
+                raise UnitRefused("replies[0]: needs an id and a text")
+            return await super().step(unit)
+
+    front = Refusing(ask())
+
+    async def during(c, link):
+        c.engine = front
+        await until(lambda: front.refused and link.sent, 6.0)
+
+    await converse({}, 0.05, during)
+
+
+async def test_a_fault_in_a_report_ends_the_session_instead_of_passing_unseen():
+    async def during(c, link):
+        await until(lambda: link.sent)
+        c.harness.reply_finished = lambda *a, **k: 1 / 0
+        c.report(PlayoutMark(next(iter(link.sent)), 36_000, RATE, "ended"))
+
+    with pytest.raises(ZeroDivisionError):
+        await converse(ask(), 0.3, during)
+
+
+async def test_the_device_is_asked_for_its_clock(monkeypatch):
+    monkeypatch.setattr("cloud_core.conversation.PING_S", 0.1)
+    _, link, *_ = await converse({}, 0.5)
+    assert [f["n"] for t, f in link.told if t == "ping"][:3] == [1, 2, 3]

@@ -137,3 +137,43 @@ def test_any_gate_pattern_loses_and_invents_nothing(pattern, unit_ms):
     clock.set(pos / 16_000 + 1.0)
     collect()
     assert np.array_equal(got[:len(truth)], truth)
+
+
+def test_an_impossible_position_is_refused_and_the_next_samples_are_heard():
+    """Believed, it would put every later sample behind what was handed out: a deaf session and an endless run of empty units."""
+    clock = Clock()
+    mic = MicAssembler(clock, 40, 0)
+    mic.device.saw(0)
+    before = METRICS.get("venus_cloud_mic_positions_refused")
+    mic.gate(True, 0)
+    mic.packet(1 << 40, speech(0, 320))
+    mic.gate(False, 1 << 50)
+    mic.device.saw(1 << 50)
+    for k in range(10):
+        clock.set(k * 0.02)
+        mic.packet(k * 320, speech(k * 320, 320))
+    assert np.array_equal(np.concatenate([u[1] for u in drain(mic)]), speech(0, 3200))
+    assert METRICS.get("venus_cloud_mic_positions_refused") == before + 3
+
+
+def test_a_device_clock_that_stood_still_is_noticed_and_a_late_burst_is_not_mistaken_for_it():
+    clock = Clock()
+    mic = MicAssembler(clock, 40, 0)
+    mic.gate(True, 0)
+    for k in range(100):
+        clock.set(k * 0.02)
+        mic.packet(k * 320, speech(k * 320, 320))
+    clock.set(7.0)  # five seconds without a packet: zeros went out in their place
+    drain(mic)
+    for k in range(100, 350):
+        mic.packet(k * 320, speech(k * 320, 320))  # the link came back: all of it at once
+    drain(mic)
+    assert not mic.lost_sync
+    clock.set(17.0)
+    drain(mic)
+    for k in range(350, 350 + 110):  # suspended for ten seconds: the device goes on where it stood
+        clock.set(17.0 + (k - 350) * 0.02)
+        mic.packet(k * 320, speech(k * 320, 320))
+        drain(mic)
+        assert k > 360 or not mic.lost_sync  # lateness counts from its own beginning, not from that of the burst
+    assert mic.lost_sync

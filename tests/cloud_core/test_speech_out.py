@@ -99,3 +99,48 @@ async def test_the_tail_is_padded_to_whole_20_ms():
     await settle()
     assert len(device.bytes["a"]) // 2 == 1_440
     task.cancel()
+
+
+async def test_a_stream_that_breaks_loses_its_own_segment_and_the_next_is_spoken():
+    """The device left or the link broke: the writer lives on."""
+    device, lost = Device(), []
+    opened = device.open
+
+    async def flaky(seg, rate):
+        if seg == "a":
+            raise ConnectionError("no such participant")
+        return await opened(seg, rate)
+
+    sender = SpeechSender(flaky, device.played, lost.append)
+    task = asyncio.create_task(sender.run())
+    sender.push(chunk("a", 0, np.ones(4_800, np.int16), True))
+    sender.push(chunk("b", 0, np.ones(4_800, np.int16), True))
+    await settle()
+    assert lost == ["a"] and device.closed == ["b"] and not task.done()
+    task.cancel()
+
+
+async def test_a_stream_that_takes_nothing_is_given_up(monkeypatch):
+    monkeypatch.setattr("cloud_core.speech_out.STALL_S", 0.05)
+    lost, never = [], asyncio.Event()
+
+    async def stuck(seg, rate):
+        await never.wait()
+
+    sender = SpeechSender(stuck, lambda seg: 0, lost.append)
+    task = asyncio.create_task(sender.run())
+    sender.push(chunk("a", 0, np.ones(4_800, np.int16), True))
+    await asyncio.sleep(0.2)
+    assert lost == ["a"] and not task.done()
+    task.cancel()
+
+
+async def test_an_end_in_mid_sentence_closes_the_stream():
+    """The device must not wait for a rest that nobody will send."""
+    device = Device()
+    sender, task = await running(device)
+    sender.push(chunk("a", 0, np.ones(4_800, np.int16)))
+    await settle()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert device.closed == ["a"]

@@ -50,3 +50,10 @@ def test_the_ring_is_bounded():
         t.chunk(SegmentChunk(f"s{k}", 0, 24_000, np.zeros(10, np.int16), (), True), k)
         t.played(PlayoutMark(f"s{k}", 10, 24_000, "ended"))
     assert len(t.before(1000)) == 10 and len(t.segments) <= 4
+
+
+def test_what_was_closed_is_not_opened_again_by_a_report_from_before():
+    """A report that was on its way when the end was assumed would block every further reply."""
+    t = spoken(1000, "flushed", confirmed=False)
+    t.played(PlayoutMark("s", 2600, 24_000, "playing"))
+    assert not t.speaking() and t.segments["s"].heard() == "The nearest charging station" and not t.segments["s"].confirmed

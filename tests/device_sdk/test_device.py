@@ -277,7 +277,7 @@ async def test_link_lost_for_good_ends_in_idle_and_may_connect_again():
     bench = await Bench().start()
     bench.cloud.say("s1", speech(1))
     await bench.loop.run(0.3)
-    bench.cloud.link("lost")
+    bench.cloud.link("lost", "ROOM_DELETED")
     await bench.loop.run(1.5)
     assert bench.device.state is DeviceState.IDLE and bench.device.player.get("s1").played == 24_000
     await bench.device.connect("memory://", "")

@@ -14,7 +14,7 @@ def test_public_names_are_these():
     assert device_sdk.__all__ == [
         "AudioFormatError", "BackendMissing", "Device", "DeviceEvent", "DeviceSettings", "DeviceState", "EchoCanceller",
         "LiveKitTransport", "NotConnected", "Player", "PlayoutReporter", "ProtocolRefused", "Reflex", "Resampler", "SoundDeviceAudio",
-        "Transport", "WireError"]
+        "TokenRefused", "Transport", "WireError"]
     assert gates.__all__ == ["AudioGate", "GateMode", "SileroVad", "SpeechDetector"]
     for module in (device_sdk, gates, wire):
         for name in module.__all__:

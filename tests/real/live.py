@@ -3,13 +3,16 @@ import asyncio
 import contextlib
 import json
 import secrets
+import time
+import urllib.request
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import psutil
 from livekit import rtc
-from test_system import Up
+from test_system import Up, ours
 
 from device_sdk import Device, DeviceSettings, wire
 from simulators.car.acoustics import CabinSettings
@@ -31,6 +34,29 @@ class LiveSystem(Up):
     def __init__(self, folder: Path, **env: str):
         self.folder, self.secret = folder, secrets.token_hex(20)
         super().__init__(VENUS_LIVEKIT_SECRET=self.secret, VENUS_TRACE_DIR=str(folder), VENUS_ROOM=ROOM, **env)
+
+    def __exit__(self, *exc):
+        """Stops it; nothing that it started may be left."""
+        pids = [p.pid for p in psutil.Process(self.proc.pid).children(recursive=True)] if self.proc.poll() is None else []
+        super().__exit__(*exc)
+        end = time.monotonic() + 5
+        while left := [pid for pid in pids if psutil.pid_exists(pid)] + ours(str(self.folder)):
+            assert time.monotonic() < end, f"still running: {left}"
+            time.sleep(0.1)
+        self.proc.stdout.close()
+        self.proc.stderr.close()
+
+    def process(self, module: str) -> psutil.Process | None:
+        """The running process of one part, by a word of its command line."""
+        for child in psutil.Process(self.proc.pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if any(module in word for word in child.cmdline()):
+                    return child
+        return None
+
+    def metrics(self) -> dict[str, float]:
+        text = urllib.request.urlopen(self.state["metrics"], timeout=2).read().decode()
+        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in text.splitlines())}
 
     def token(self, identity: str, role: str = "device", **kw) -> str:
         return mint("venus", self.secret, identity=identity, room=ROOM, role=role, **kw)
@@ -92,18 +118,21 @@ class Stream:
 
 
 class StockClient:
-    """A plain room client with an observer's token: reads state and transcripts, sends nothing."""
+    """A plain room client (token of an observer, or of a device that says no hello): reads state and transcripts, sends nothing."""
 
-    def __init__(self, system: LiveSystem):
-        self.system, self.room = system, rtc.Room()
+    def __init__(self, system: LiveSystem, role: str = "observer"):
+        self.system, self.role, self.room = system, role, rtc.Room()
+        self.packets: list[str] = []
+        """Topics of the data packets that came."""
         self.streams: list[Stream] = []
         self.states: list[str] = []
         self._tasks: set[asyncio.Task] = set()
 
     async def __aenter__(self):
         self.room.on("participant_attributes_changed", self._attributes)
+        self.room.on("data_received", lambda packet: self.packets.append(packet.topic))
         self.room.register_text_stream_handler(wire.TOPIC_TRANSCRIPTION, self._opened)
-        await self.room.connect(self.system.state["url"], self.system.token(f"observer-{secrets.token_hex(3)}", "observer"),
+        await self.room.connect(self.system.state["url"], self.system.token(f"{self.role}-{secrets.token_hex(3)}", self.role),
                                 rtc.RoomOptions(auto_subscribe=False, rtc_config=RTC))
         return self
 
@@ -164,6 +193,9 @@ class LiveDevice:
         await self.device.wait_ready(15)
         return self
 
+    async def join(self) -> "LiveDevice":
+        return await self.__aenter__()
+
     async def __aexit__(self, *exc):
         self._sound.cancel()
         await asyncio.gather(self._sound, return_exceptions=True)
@@ -176,18 +208,23 @@ class LiveDevice:
     def of(self, ev: str, since: int = 0) -> list[dict]:
         return [e for e in self.events[since:] if e["ev"] == ev]
 
-    async def ask(self, text: str, client: StockClient, within_s: float = 15.0) -> Answer:
-        """Say it and wait until something has been answered and played to its end: the words of that answer."""
-        mark, streams = len(self.events), len(client.streams)
-        asked = len(self.people.ends)
+    async def ask(self, text: str, client: StockClient, within_s: float = 15.0, wanted=bool) -> Answer:
+        """Say it, and wait until what was said in answer, played to its end, is `wanted` (default: anything)."""
+        mark, streams, asked = len(self.events), len(client.streams), len(self.people.ends)
         self.people.say(text)
-        ended = await until(lambda: [e for e in self.of("segment", mark) if e["state"] in ("ended", "flushed", "lost") and self._idle()],
-                            within_s, f"an answer to {text!r}")
-        first = next(e for e in self.of("segment", mark))
-        await until(lambda: all(s.over for s in client.streams[streams:]), 3.0, "the transcript's end")
-        said = {e["seg"] for e in ended}
-        words = [s.text.strip() for s in client.of(wire.AGENT_IDENTITY) if s.header.get("lk.segment_id", "").removeprefix("SG_") in said]
-        return Answer(" ".join(words), (first["pos"] - self.people.ends[asked]) / wire.MIC_RATE)
+
+        def answer() -> Answer | None:
+            segments = self.of("segment", mark)
+            over = {e["seg"] for e in segments if e["state"] in ("ended", "flushed", "lost")}
+            if not over or not self._idle() or not all(s.over for s in client.streams[streams:]):
+                return None
+            words = " ".join(s.text.strip() for s in client.of(wire.AGENT_IDENTITY) if s.header.get("lk.segment_id", "").removeprefix("SG_") in over)
+            return Answer(words, (segments[0]["pos"] - self.people.ends[asked]) / wire.MIC_RATE) if wanted(words) else None
+
+        try:
+            return await until(answer, within_s, f"an answer to {text!r}")
+        except AssertionError as err:
+            raise AssertionError(f"{err}; transcripts: {[(s.sender, s.text) for s in client.streams[streams:]]}") from None
 
     def _idle(self) -> bool:
         return not self.device.player.live

@@ -68,3 +68,12 @@ def test_bad_identities_and_short_secrets_are_refused():
         mint("k", "s" * 32, identity="a b", room="r")
     with pytest.raises(ConfigError, match="livekit_secret"):
         mint("k", "short", identity="a", room="r")
+
+
+@pytest.mark.parametrize("identity", ["venus-agent", "car-host"])
+def test_no_device_can_be_made_the_agent_or_the_car_host(identity):
+    """The server would put the real one out of the room, and everybody would believe the new one."""
+    for role in ("device", "observer"):
+        with pytest.raises(ConfigError, match=f"identity.*{identity}"):
+            mint("k", "s" * 32, identity=identity, room="r", role=role)
+    assert mint("k", "s" * 32, identity="venus-agent", room="r", role="agent") and mint("k", "s" * 32, identity="car-host", room="r", role="car-host")

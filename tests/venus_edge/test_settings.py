@@ -21,6 +21,7 @@ def test_environment_wins_over_the_file(tmp_path):
     ("", {"VENUS_LANGUAGE": "fr"}, ["VENUS_LANGUAGE", "en|zh"]),
     ("room = [", {}, ["not TOML"]),
     ("", {"VENUS_LIVEKIT_SECRET": "short-and-secret"}, ["livekit_secret"]),
+    ("", {"VENUS_LIVEKIT_KEY": 'a": "b'}, ["VENUS_LIVEKIT_KEY", "livekit_key"]),
 ])
 def test_bad_settings_name_the_field_and_what_is_allowed(tmp_path, text, env, words):
     path = tmp_path / "venus.toml"
@@ -34,6 +35,14 @@ def test_bad_settings_name_the_field_and_what_is_allowed(tmp_path, text, env, wo
 def test_a_missing_file_is_named():
     with pytest.raises(ConfigError, match="nowhere.toml"):
         Settings.load("nowhere.toml", {})
+
+
+def test_a_file_that_cannot_be_read_or_is_no_text_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="can't be read"):
+        Settings.load(str(tmp_path), {})
+    (tmp_path / "bad.toml").write_bytes(b"room = \"\xff\xfe\"")
+    with pytest.raises(ConfigError, match="bad.toml: not TOML"):
+        Settings.load(str(tmp_path / "bad.toml"), {})
 
 
 def test_secrets_are_never_shown():

@@ -65,3 +65,18 @@ def test_metrics_count_and_keep_peaks():
     m = Metrics()
     m.add("a"), m.add("a", 2), m.peak("b", 3), m.peak("b", 1)
     assert m.snapshot() == {"a": 3, "b": 3} and m.text() == "a 3\nb 3\n"
+
+
+def test_a_trace_is_for_its_owner_alone_and_a_full_disk_ends_no_conversation(tmp_path):
+    """It holds words."""
+    from venus_edge.metrics import METRICS
+
+    trace = Trace("x", str(tmp_path))
+    assert (tmp_path / "x.trace.jsonl").stat().st_mode & 0o077 == 0
+    trace.close()
+    full, before = Trace("x", str(tmp_path)), METRICS.get("venus_trace_events_lost")
+    full._file.close()
+    full._file = open("/dev/full", "a", buffering=1)
+    full.event("vad.on", pos=1)
+    full.close()
+    assert METRICS.get("venus_trace_events_lost") > before
