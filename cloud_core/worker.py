@@ -23,6 +23,7 @@ from harness.host.remote import RemoteVehicleBus
 from venus_edge import logs, loop_monitor, process
 from venus_edge.clock import SystemClock
 from venus_edge.errors import ConfigError, VenusError
+from venus_edge.ids import new_id
 from venus_edge.metrics import METRICS
 from venus_edge.paths import cache_dir
 from venus_edge.trace import Trace
@@ -122,6 +123,7 @@ class Worker:
             return
         held = self._heard_from(identity)
         if held is None:
+            METRICS.add("venus_cloud_messages_without_session")
             self.room.complain(identity, wire.Error(code="no_session", message="say hello first", re=message.type))
         elif message.type == "gate" and held.conversation:
             held.conversation.mic.gate(message.open, message.pos)
@@ -158,7 +160,7 @@ class Worker:
     def _hello(self, identity: str, hello: wire.Hello) -> None:
         if self.info is None:
             return  # the engine is not up yet; a device repeats its hello until it is welcomed
-        answer = wire.answer_hello(hello, self.session(identity), self.info.unit_ms)
+        answer = wire.answer_hello(hello, new_id(), self.info.unit_ms)  # an id that no other conversation has
         if isinstance(answer, wire.Error):
             self.room.complain(identity, answer)
             return
@@ -175,7 +177,7 @@ class Worker:
             self._tasks.add(held.task)
             held.task.add_done_callback(self._tasks.discard)
         elif held.conversation is not None:
-            self.room.control(identity, answer)
+            self.room.control(identity, held.welcome)
 
     def _has_room(self) -> bool:
         """A device that left makes room for one that is here."""
@@ -185,17 +187,13 @@ class Worker:
                 self._close(left)
         return len(self.held) < MAX_CONVERSATIONS
 
-    @staticmethod
-    def session(identity: str) -> str:
-        return f"{os.environ.get('VENUS_SESSION', 'local')}-{identity}"[:64]
-
     async def _converse(self, held: Held, pos: int) -> None:
         """Open the engine's session, welcome the device, converse. Without an engine the device isn't welcomed and says hello again."""
         harness = session = None
         try:
             mic = MicAssembler(self.clock, self.info.unit_ms, pos)
             mic.device.saw(pos)
-            session = await self.engine.open(SessionOptions(self.session(held.identity), self.lang, pos))
+            session = await self.engine.open(SessionOptions(held.welcome.session, self.lang, pos))
             harness = Harness(self.catalog, self.runner, self.clock, observer=self._observe)
             held.conversation = Conversation(DeviceLink(self.room, held.identity), session, harness, mic, self.clock, self.trace, self.lang)
             held.conversation.away = held.closing is not None

@@ -3,6 +3,8 @@ import logging
 import os
 import sys
 
+from venus_edge.redact import guard
+
 
 def setup(name: str) -> logging.Logger:
     """Configure the root logger once for the process `name`; level from VENUS_LOG_LEVEL (default INFO)."""
@@ -10,4 +12,5 @@ def setup(name: str) -> logging.Logger:
                         format=f"%(asctime)s {name} %(levelname)s %(name)s %(message)s")
     for noisy in ("livekit", "grpc", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    guard("livekit")  # it quotes refused tokens
     return logging.getLogger(name)

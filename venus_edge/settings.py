@@ -14,7 +14,8 @@ SECRET_FIELDS = frozenset({"livekit_secret", "engine_token", "bus_token", "bus_r
 PROCESS_VARIABLES = frozenset({
     "VENUS_CONFIG", "VENUS_CACHE", "VENUS_SUPERVISED", "VENUS_TRACE_DIR", "VENUS_OUT", "VENUS_SCENARIO", "VENUS_DEVICE_TOKEN",
     "VENUS_AGENT_TOKEN", "VENUS_HOST_TOKEN", "VENUS_AGENT_IDENTITY", "VENUS_DRIVE", "VENUS_DRIVER_WAV", "VENUS_LISTEN",
-    "VENUS_SCRIPT", "VENUS_SESSION"})
+    "VENUS_AGENT_WAIT_S", "VENUS_ENGINE_OPTIONS", "VENUS_ENGINE_TLS_CERT", "VENUS_ENGINE_TLS_KEY", "VENUS_BUS_CERT",
+    "VENUS_BUS_KEY", "VENUS_BUS_CA"})
 """Variables that one process hands to another; not settings."""
 
 
@@ -25,8 +26,8 @@ class Settings(BaseModel):
 
     room: str = Field("venus", pattern=r"^[A-Za-z0-9._-]{1,64}$")
     """Room that the device, the agent and the car host join."""
-    language: str = Field("en", pattern="^(en|zh)$")
-    """Language of the conversation."""
+    language: str = Field("en", pattern="^(en)$")
+    """Language of the conversation: what the front end hears and speaks."""
     livekit_url: str = Field("", pattern=r"^(wss?://.+)?$")
     """An existing LiveKit server; empty starts one on loopback."""
     livekit_port: int = Field(0, ge=0, le=65535)

@@ -13,7 +13,6 @@ from typing import Awaitable, Callable
 
 from venus_edge import bind
 from venus_edge.errors import ConfigError
-from venus_edge.ids import new_id
 from venus_edge.paths import cache_dir
 from venus_edge.settings import Settings
 from venus_edge.supervisor import Child, Spec, Supervisor
@@ -157,7 +156,7 @@ logging: {{level: warn}}
 
     async def _worker(self) -> Child:
         return await self.sup.start(self.spec("worker", "cloud_core.worker", ready_s=60, env=lambda: {
-            "VENUS_LIVEKIT_URL": self.url, "VENUS_AGENT_TOKEN": self.token(AGENT, "agent", 6 * 3600), "VENUS_SESSION": new_id(),
+            "VENUS_LIVEKIT_URL": self.url, "VENUS_AGENT_TOKEN": self.token(AGENT, "agent", 6 * 3600),
             "VENUS_ENGINE_ADDR": self.engine_addr, "VENUS_ENGINE_TOKEN": self.engine_token,
             "VENUS_ENGINE_CA": self.settings.tls_cert if self.settings.tls_key else ""}))
 

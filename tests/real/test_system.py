@@ -153,7 +153,7 @@ def test_a_busy_port_a_missing_model_and_a_wide_bind_are_one_line(tmp_path):
     one_line(venus("up", VENUS_ENGINE_ADDR="0.0.0.0:50051"), "0.0.0.0:50051", "loopback", "TLS")
     one_line(venus("up", VENUS_HEALTH_ADDR="0.0.0.0:8080"), "health_addr", "loopback")
     one_line(venus("drive", SCENARIO, "--out", str(tmp_path), VENUS_LIVEKIT_SECRET="short"), "VENUS_LIVEKIT_SECRET")
-    one_line(venus("drive", SCENARIO, "--out", str(tmp_path), VENUS_LANGUAGE="fr"), "VENUS_LANGUAGE", "en|zh")
+    one_line(venus("drive", SCENARIO, "--out", str(tmp_path), VENUS_LANGUAGE="fr"), "VENUS_LANGUAGE", "en")
     assert not ours(str(tmp_path))
 
 

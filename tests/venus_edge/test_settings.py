@@ -18,7 +18,7 @@ def test_environment_wins_over_the_file(tmp_path):
 @pytest.mark.parametrize("text, env, words", [
     ('rom = "a"\n', {}, ["unknown setting 'rom'", "allowed", "room"]),
     ("", {"VENUS_LIVEKIT_PORT": "99999"}, ["VENUS_LIVEKIT_PORT", "livekit_port", "65535"]),
-    ("", {"VENUS_LANGUAGE": "fr"}, ["VENUS_LANGUAGE", "en|zh"]),
+    ("", {"VENUS_LANGUAGE": "fr"}, ["VENUS_LANGUAGE", "en"]),
     ("room = [", {}, ["not TOML"]),
     ("", {"VENUS_LIVEKIT_SECRET": "short-and-secret"}, ["livekit_secret"]),
     ("", {"VENUS_LIVEKIT_KEY": 'a": "b'}, ["VENUS_LIVEKIT_KEY", "livekit_key"]),
