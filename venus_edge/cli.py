@@ -7,6 +7,7 @@ import importlib.metadata
 import sys
 
 from venus_edge.errors import VenusError
+from venus_edge.process import leave
 
 SUMMARIES = {
     "drive": "Play a scenario (or your own recording) through the whole system and judge it",
@@ -63,5 +64,10 @@ def main(argv: list[str] | None = None) -> int:
         return 130
 
 
+def entry() -> None:
+    """The `venus` script."""
+    leave(main())
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    entry()

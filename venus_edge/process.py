@@ -1,6 +1,7 @@
 """What every process of the product does the same way: die with its parent, stop on SIGTERM, say when it is ready."""
 import asyncio
 import json
+import logging
 import os
 import signal
 import sys
@@ -45,10 +46,23 @@ def run(main) -> None:
 
     if os.environ.get("VENUS_SUPERVISED"):
         die_with_parent()
+    code = 0
     try:
         asyncio.run(main())
     except VenusError as err:
         print(f"{err.code}: {err.message}", file=sys.stderr, flush=True)
-        sys.exit(2)
+        code = 2
     except KeyboardInterrupt:
-        sys.exit(130)
+        code = 130
+    leave(code)
+
+
+def leave(code: int) -> None:
+    """End this process with `code`. Where LiveKit's native threads run, the interpreter is not taken down around them: one that
+    calls back into it at that moment aborts the whole process, and its exit status with it."""
+    if "livekit.rtc" in sys.modules:
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

@@ -13,6 +13,7 @@ from cloud_core.cascade.words import is_ghost, normalise
 from cloud_core.front_end import Verdict
 
 _STOP = re.compile(r"^(?:stop|start|no|wait|way|hold on|cancel|quiet|be quiet|shut up|enough|actually|never ?mind|never|forget|hang on|excuse me|venus|hey venus)\b")
+_LONE = frozenset({"no", "no no"})
 _OPENING = re.compile(r"^(?:set|turn|open|close|take me|take us|find|make it|what (?!is\b)\w+|where|how|when|is there|are there|navigate|drive"
                       r"|can you|could you|please|show|tell me|go to|lock|unlock|i want|i need|i meant|not)\b")
 
@@ -35,6 +36,10 @@ class OverlapSettings:
     stop_confidence: float = 0.08
     opening_confidence: float = 0.08
     clear_confidence: float = 0.45
+    lone_confidence: float = 0.3
+    """A lone "no" below this may be a hum ("mm-hmm" over the assistant's own echo is heard as "No." at 0.03 to 0.23)."""
+    lone_ms: float = 450
+    """It counts all the same when the voice has gone on for that long: the rest of a hum never does."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class OverlapJudge:
             return self._words(final, view)
         if partial is not None and not is_noise(partial):
             words = normalise(partial.text)
-            if _STOP.match(words) and partial.confidence >= s.stop_confidence:
+            if self._stops(words, partial.confidence, view):
                 return Verdict.FLUSH, "stop"
             if _OPENING.match(words) and partial.confidence >= s.opening_confidence:
                 return Verdict.FLUSH, "interruption"
@@ -76,13 +81,20 @@ class OverlapJudge:
             return (Verdict.RESTORE, "noise") if view.silence_ms >= s.settle_ms else (Verdict.FLUSH, "interruption")
         return None
 
+    def _stops(self, words: str, confidence: float, view: OverlapView) -> bool:
+        if not _STOP.match(words):
+            return False
+        if words in _LONE:
+            return confidence >= self.settings.lone_confidence or view.voiced_ms >= self.settings.lone_ms
+        return confidence >= self.settings.stop_confidence
+
     def _words(self, final: Heard, view: OverlapView) -> tuple[Verdict, str]:
         s, words = self.settings, normalise(final.text)
         if final.backchannel:
             return Verdict.RESTORE, "backchannel"
         if is_noise(final) or is_ghost(final.text):
             return Verdict.RESTORE, "noise"
-        if _STOP.match(words) and final.confidence >= s.stop_confidence:
+        if self._stops(words, final.confidence, view):
             return Verdict.FLUSH, "stop"
         if view.acts or (len(words.split()) >= 4 and final.confidence >= s.clear_confidence):
             return Verdict.FLUSH, "interruption"
