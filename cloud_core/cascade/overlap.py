@@ -13,7 +13,8 @@ from cloud_core.cascade.words import is_ghost, normalise
 from cloud_core.front_end import Verdict
 
 _STOP = re.compile(r"^(?:stop|start|no|wait|way|hold on|cancel|quiet|be quiet|shut up|enough|actually|never ?mind|never|forget|hang on|excuse me|venus|hey venus)\b")
-_LONE = frozenset({"no", "no no"})
+_PLAIN_STOP = re.compile(r"^(?:stop|wait|hold on|hang on|shut up|be quiet)\b")
+"""What a hum was never heard as."""
 _OPENING = re.compile(r"^(?:set|turn|open|close|take me|take us|find|make it|what (?!is\b)\w+|where|how|when|is there|are there|navigate|drive"
                       r"|can you|could you|please|show|tell me|go to|lock|unlock|i want|i need|i meant|not)\b")
 
@@ -36,10 +37,10 @@ class OverlapSettings:
     stop_confidence: float = 0.08
     opening_confidence: float = 0.08
     clear_confidence: float = 0.45
-    lone_confidence: float = 0.3
-    """A lone "no" below this may be a hum ("mm-hmm" over the assistant's own echo is heard as "No." at 0.03 to 0.23)."""
-    lone_ms: float = 450
-    """It counts all the same when the voice has gone on for that long: the rest of a hum never does."""
+    doubtful_confidence: float = 0.3
+    """A "no …" below this may be a hum ("mm-hmm" over the assistant's own echo is heard as "No." or "No more" at 0.03 to 0.23)."""
+    doubtful_ms: float = 450
+    """It counts all the same when the voice has gone on for that long: what is left of a hum never does."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,9 @@ class OverlapJudge:
     def _stops(self, words: str, confidence: float, view: OverlapView) -> bool:
         if not _STOP.match(words):
             return False
-        if words in _LONE:
-            return confidence >= self.settings.lone_confidence or view.voiced_ms >= self.settings.lone_ms
-        return confidence >= self.settings.stop_confidence
+        if _PLAIN_STOP.match(words):
+            return confidence >= self.settings.stop_confidence
+        return confidence >= self.settings.doubtful_confidence or view.voiced_ms >= self.settings.doubtful_ms
 
     def _words(self, final: Heard, view: OverlapView) -> tuple[Verdict, str]:
         s, words = self.settings, normalise(final.text)

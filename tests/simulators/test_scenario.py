@@ -94,7 +94,7 @@ def test_the_first_drive_holds_what_the_product_promises():
                      "mm-hmm", "No, take me to the casino instead"):
         assert promised in words
     assert said["tailgate"].when.min_kmh >= 45 and said["tailgate"].expect.refused == "unsafe_now"
-    assert said["casino"].expect.supersedes == "pharmacy" and said["casino"].expect.assistant.stops
+    assert said["casino"].expect.supersedes == "station" and said["casino"].expect.assistant.stops
     assert said["listening"].expect.assistant.goes_on
     assert said["window"].expect.then_heard and scenario.drive.kmh(0) == 0 and scenario.drive.kmh(100) == 50
 
