@@ -387,7 +387,7 @@ class Device:
             self._forget_agent()
             self.player.abandon()
             self._greeting.session_lost(self.clock.now())
-        if error.re == "hello":
+        if error.re == "hello" and error.code != "busy":  # a full room may have a place later: the greeting goes on
             self._refused = ProtocolRefused(f"agent: {error.message}; allowed: {error.allowed}")
             self._ready.set()
 

@@ -37,6 +37,8 @@ class OverlapSettings:
     stop_confidence: float = 0.08
     opening_confidence: float = 0.08
     clear_confidence: float = 0.45
+    words_per_s: float = 7.0
+    """Nobody speaks faster: more words than that in a short sound are the recogniser's, not the user's."""
     doubtful_confidence: float = 0.3
     """A "no …" below this may be a hum ("mm-hmm" over the assistant's own echo is heard as "No." or "No more" at 0.03 to 0.23)."""
     doubtful_ms: float = 450
@@ -97,6 +99,8 @@ class OverlapJudge:
             return Verdict.RESTORE, "noise"
         if self._stops(words, final.confidence, view):
             return Verdict.FLUSH, "stop"
+        if len(words.split()) > s.words_per_s * max(view.voiced_ms, 200) / 1e3:
+            return Verdict.RESTORE, "short"
         if view.acts or (len(words.split()) >= 4 and final.confidence >= s.clear_confidence):
             return Verdict.FLUSH, "interruption"
         return Verdict.RESTORE, "short"
