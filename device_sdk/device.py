@@ -12,24 +12,21 @@ needs a timer and a test on virtual time runs the same code.
 
 import asyncio
 import os
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from device_sdk.echo import EchoCanceller
 from device_sdk.errors import AudioFormatError, NotConnected, ProtocolRefused, WireError
 from device_sdk.events import DeviceEvent
-from device_sdk.gates.audio import Audio, AudioGate, Closed, GateMode, Opened
-from device_sdk.gates.silero import SileroVad
-from device_sdk.gates.speech import SpeechDetector, SpeechOff, SpeechOn
+from device_sdk.gates.audio import Audio, Closed, Opened
+from device_sdk.gates.speech import SpeechOff, SpeechOn
 from device_sdk.greeting import Greeting
+from device_sdk.hearing import MIC_BLOCK, Hearing
 from device_sdk.playout import Player
 from device_sdk.playout_reports import PlayoutReporter
 from device_sdk.reflex import Reflex, ReflexAction
 from device_sdk.rejoin import Membership, TokenSource
-from device_sdk.resample import Resampler
 from device_sdk.settings import DeviceSettings
 from device_sdk.speech_in import check_stream, stock_call
 from device_sdk.states import DeviceState, StateMachine
@@ -43,7 +40,6 @@ from venus_edge.errors import ConfigError
 from venus_edge.metrics import METRICS
 from venus_edge.trace import Trace
 
-MIC_BLOCK = topics.MIC_RATE // 100
 ERROR_EVERY_S = 1.0
 
 
@@ -58,8 +54,7 @@ class Device:
         self.settings = s = settings or DeviceSettings()
         self.clock = clock or SystemClock()
         self._trace = trace or Trace("device", clock=self.clock)
-        self._transport = transport or LiveKitTransport(
-            self.clock, agent_identity=s.agent_identity, allow_insecure=s.allow_insecure)
+        self._transport = transport or LiveKitTransport(self.clock, agent_identity=s.agent_identity, allow_insecure=s.allow_insecure)
         self.on_state: Callable[[DeviceState], None] = lambda state: None
         self.on_event: Callable[[DeviceEvent], None] = lambda event: None
         self.pos = 0
@@ -69,17 +64,9 @@ class Device:
         self._reporter = PlayoutReporter(self.player, self._boot, out=s.output)
         self._reflex = Reflex(self.player, self._reflex_acted, duck_db=s.duck_db, verdict_s=s.verdict_s,
                               offline_flush_s=s.offline_flush_s)
-        detector = SpeechDetector(s.vad_on, s.vad_off, hangover_s=s.hangover_s)
-        self._gate = AudioGate(vad or SileroVad(), detector, mode=GateMode(s.gate), preroll_s=s.preroll_s,
-                               floor_dbfs=s.vad_floor_dbfs)
-        self._gate.enabled = False
-        self._to_mic_rate = Resampler(s.out_rate, topics.MIC_RATE)
-        self._echo = EchoCanceller(self._echo_delay(s.dac_delay_s), noise_suppression=s.noise_suppression) \
-            if s.echo_cancellation else None
-        self._references: deque[np.ndarray] = deque(maxlen=8)
-        self._silence = np.zeros(MIC_BLOCK, np.int16)
+        self._hearing = Hearing(s, vad)
+        self._gate = self._hearing.gate
         self._block = s.out_rate // 100
-        self._guard_until: int | None = None  # end of the echo guard; None before the very first speech
         self._states = StateMachine(self._state_changed)
         self._ready = asyncio.Event()
         self._agent: str | None = None
@@ -163,12 +150,8 @@ class Device:
         """What goes to the DAC now: int16, 10 ms at the loudspeaker's rate. Raises AudioFormatError on another length."""
         if n_out not in (None, self._block):
             raise AudioFormatError(f"n_out: must be {self._block} (10 ms at {self.settings.out_rate}), not {n_out!r}", field="n_out")
-        now = self.clock.now()
-        block = self.player.render(self._block, self.pos, now)
-        if self._guard_until is None and self.player.sounding:
-            self._guard_until = self.pos + round((self.settings.echo_guard_s + self.settings.dac_delay_s) * topics.MIC_RATE)
-        if self._echo is not None:
-            self._references.append(self._to_mic_rate(block))
+        block = self.player.render(self._block, self.pos, self.clock.now())
+        self._hearing.rendered(block, self.pos, self.player.sounding)
         return block
 
     def capture(self, mic: np.ndarray) -> None:
@@ -176,12 +159,10 @@ class Device:
         if not isinstance(mic, np.ndarray) or mic.dtype != np.int16 or mic.shape != (MIC_BLOCK,):
             found = f"{mic.dtype}{list(mic.shape)}" if isinstance(mic, np.ndarray) else type(mic).__name__
             raise AudioFormatError(f"mic: must be int16[{MIC_BLOCK}] (10 ms at 16000), not {found}", field="mic")
-        if self._echo is not None:
-            mic = self._echo.process(mic, self._references.popleft() if self._references else self._silence)
         start = self.pos
         self.pos += MIC_BLOCK
         self._gate.enabled = self._welcome is not None and self._link_up and self.state is not DeviceState.STOPPING
-        for output in self._gate.feed(mic, start, self._guard_until is not None and start < self._guard_until):
+        for output in self._hearing.feed(mic, start):
             self._gate_said(output)
         self._reflex.tick(self.pos)
         self._tell_playout()
@@ -199,12 +180,7 @@ class Device:
     def set_dac_delay(self, seconds: float) -> None:
         """The audio backend learned a better figure."""
         self.player.set_dac_delay(seconds)
-        if self._echo is not None:
-            self._echo.set_delay(self._echo_delay(seconds))
-
-    def _echo_delay(self, dac_delay_s: float) -> float:
-        # a block is handed over before the microphone block of the same 10 ms has ended
-        return dac_delay_s + self.settings.adc_delay_s + 0.01 - min(self._to_mic_rate.delay_s, 0.01)
+        self._hearing.set_dac_delay(seconds)
 
     def _gate_said(self, output) -> None:
         match output:

@@ -385,8 +385,6 @@ class Player:
         """Segments that are not final yet."""
         return [s for s in self._all.values() if not s.state.final]
 
-    # ---- small parts -------------------------------------------------------------------------------------------------
-
     def _lose(self, segment: Segment, start: int, length: int) -> None:
         if segment.lost and sum(segment.lost[-1]) == start:
             segment.lost[-1][1] += length

@@ -9,19 +9,13 @@ import pytest
 from device_sdk import AudioFormatError, Device, DeviceSettings, EchoCanceller
 from device_sdk.gates import SileroVad
 from device_sdk.testing import AudioLoop, EchoRoom, FakeCloud
-from venus_edge.models import MissingModel, model_dir
+from venus_edge.models import model_dir
 from venus_edge.testing import VirtualClock
 from venus_edge.trace import Trace
 
-try:
-    PEOPLE = model_dir("people")
-except MissingModel:
-    PEOPLE = None
-needs_models = pytest.mark.skipif(PEOPLE is None, reason="models are not set up")
-
 
 def recording(name, seconds=None):
-    with wave.open(str(PEOPLE / name)) as source:
+    with wave.open(str(model_dir("people") / name)) as source:
         samples = np.frombuffer(source.readframes(source.getnframes()), np.int16)
         return samples[:round(seconds * source.getframerate())] if seconds else samples
 
@@ -47,7 +41,6 @@ async def overlap(near, near_at_s, *, echo_db=-6.0, aec=True, seconds=8.0):
     return loop, rows, cloud
 
 
-@needs_models
 async def test_own_speech_does_not_open_the_gate():
     """Seven seconds of its own voice at the microphone: with the canceller nothing opens, without it the same echo does."""
     loop, rows, cloud = await overlap(np.zeros(0, np.int16), 0)
@@ -58,7 +51,6 @@ async def test_own_speech_does_not_open_the_gate():
     assert [r for r in rows if r["ev"] == "vad.on"]
 
 
-@needs_models
 async def test_somebody_louder_is_heard_over_it():
     """A near talker 6 dB above the echo is noticed, and the speech ducked, before the second word is over."""
     near = np.clip(recording("beckett.wav").astype(np.float32) * 8, -32000, 32000)
@@ -71,7 +63,6 @@ async def test_somebody_louder_is_heard_over_it():
     assert cloud.mic and cloud.mic[0].preroll
 
 
-@needs_models
 def test_voice_activity_tells_speech_from_noise():
     """The model on a clean recording and on noise of the same level."""
     x = recording("beckett.wav")
@@ -99,7 +90,6 @@ def test_wrong_lengths_never_reach_the_native_module():
     assert canceller.process(block, block).shape == (160,)
 
 
-@needs_models
 async def test_a_block_costs_little():
     """Render and capture together, everything on, gate open and speech playing: CPU time well under 1.5 ms per 10 ms block."""
     near = np.tile(recording("beckett.wav"), 2)

@@ -18,7 +18,6 @@ from venus_edge.metrics import METRICS
 from venus_edge.paths import livekit_server
 from venus_edge.trace import Trace
 
-pytestmark = pytest.mark.skipif(not livekit_server().exists(), reason="the LiveKit server is not built")
 ROOM = "test-room"
 
 
