@@ -1,10 +1,8 @@
 """`venus drive`, `venus say` and the benches: the commands that need the simulated car."""
 import argparse
-import json
 import sys
 from pathlib import Path
 
-from venus_edge.clock import SystemClock
 from venus_edge.errors import ConfigError
 from venus_edge.settings import Settings
 
@@ -30,7 +28,7 @@ def drive(argv: list[str]) -> int:
 
     from simulators import scenario
     from simulators.console import Console
-    from simulators.run import RunFailed, interruptible, new_run_dir, play
+    from simulators.run import RunFailed, interruptible, new_run_dir, once
 
     settings = Settings.load(args.config)
     plan = scenario.load(args.scenario)
@@ -53,22 +51,15 @@ def drive(argv: list[str]) -> int:
 
     async def main() -> int:
         try:
-            run = await play(settings, Path(args.scenario), run_dir, drive=plan.drive.drive_file(), max_s=max_s,
-                             console=None if args.json else console, driver_wav=wav, listen=args.listen, clock=SystemClock())
+            summary = await once(settings, plan, Path(args.scenario), run_dir, max_s=max_s, console=None if args.json else console, driver_wav=wav,
+                                 listen=args.listen, mutate_kind=args.mutate)
         except RunFailed as err:
             console.verdict({"passed": False, "expectations": 0, "failed": 0, "failures": [], "loop_block_max_ms": 0, "stale": 0, "repeated": 0,
                              "error": err.message}, run_dir)
             print(f"venus drive: {err.message}", file=sys.stderr)
             return 1
-        from simulators import report  # the judge's tools are heavy: the conversation doesn't wait for them
-        from simulators.judge import judge, real_recogniser
-
-        judgement = judge(None if wav else plan, run.events(), run_dir / "speaker.wav", real_recogniser(), metrics=run.metrics, mutate_kind=args.mutate)
-        summary = judgement.summary() | {"scenario": plan.name, "cabin": run.done, "started_s": round(run.started_s, 2)}
-        (run_dir / "summary.json").write_text(json.dumps(summary, indent=1, ensure_ascii=False))
-        report.write_report(run_dir, summary, title=plan.name)
         console.verdict(summary, run_dir)
-        return 0 if judgement.passed else 1
+        return 0 if summary["passed"] else 1
 
     return interruptible(main())
 
@@ -114,3 +105,20 @@ def bench_bargein(argv: list[str]) -> int:
     from simulators.bench_bargein import run
 
     return run(args.trials, args.json, args.out, args.mutate)
+
+
+def eval_drive(argv: list[str]) -> int:
+    """Play a scenario several times and count what held, over all runs."""
+    parser = argparse.ArgumentParser(
+        prog="venus eval drive", description=eval_drive.__doc__, formatter_class=_RAW,
+        epilog="examples:\n  venus eval drive --runs 5 --json\n  venus eval drive my_scenario.yaml --runs 3\n"
+               "  venus eval drive --runs 1 --mutate repeated --json     (must report a violation)\nexit status: 0 every run passed; 1 one failed; 2 bad input")
+    parser.add_argument("scenario", nargs="?", default=FIRST_DRIVE, help=f"scenario file (default {FIRST_DRIVE})")
+    parser.add_argument("--runs", type=int, default=5, help="1 to 50, one after the other (default 5)")
+    parser.add_argument("--json", action="store_true", help="print nothing but one JSON line")
+    parser.add_argument("--out", metavar="DIR", help="folder for the runs' folders (default out/)")
+    parser.add_argument("--mutate", metavar="GUARD", help="damage each run's evidence (stale, repeated or heard): the judge must then report it")
+    args = parser.parse_args(argv)
+    from simulators.eval_drive import run
+
+    return run(args.scenario, args.runs, args.json, args.out, args.mutate)

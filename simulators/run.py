@@ -110,6 +110,22 @@ async def _cabin(stack: Stack, scenario_path: Path, run_dir: Path, driver_wav: P
     await stack.sup.start(stack.spec("cabin", "simulators.car.cabin", env=env, ready_s=90))
 
 
+async def once(settings: Settings, plan, scenario_path: Path, run_dir: Path, *, max_s: float, console: Console | None = None,
+               driver_wav: Path | None = None, listen: bool = False, mutate_kind: str | None = None) -> dict[str, Any]:
+    """Play `plan` (of `scenario_path`), judge it, write summary.json and report.html; the summary. Raises as `play` does."""
+    run = await play(settings, scenario_path, run_dir, drive=plan.drive.drive_file(), max_s=max_s, console=console, driver_wav=driver_wav,
+                     listen=listen)
+    from simulators import report  # the judge's tools are heavy: the conversation doesn't wait for them
+    from simulators.judge import judge, real_recogniser
+
+    judgement = judge(None if driver_wav else plan, run.events(), run_dir / "speaker.wav", real_recogniser(), metrics=run.metrics,
+                      mutate_kind=mutate_kind)
+    summary = judgement.summary() | {"scenario": plan.name, "cabin": run.done, "started_s": round(run.started_s, 2)}
+    (run_dir / "summary.json").write_text(json.dumps(summary, indent=1, ensure_ascii=False))
+    report.write_report(run_dir, summary, title=plan.name)
+    return summary
+
+
 def interruptible(main) -> int:
     """Run the coroutine `main`; Ctrl-C or SIGTERM cancels it, so that everything it started is stopped."""
 

@@ -16,7 +16,7 @@ SUMMARIES = {
     "token": "Make a least-privilege join token for a device",
     "config": "Show or check the settings",
     "bench": "Measure: voice latency, barge-in",
-    "eval": "Evaluate",
+    "eval": "Play a scenario several times and count what held",
 }
 
 
