@@ -126,7 +126,7 @@ async def test_nothing_of_finished_tasks_stays():
     assert len(harness.ledger.tasks()) == 64 and len(harness.ledger.journal) <= 64 * 16
     desk = harness._desk
     for kept in (harness._evidence, harness._sent_memory, harness._late._states, desk._not_before, desk._waiting_since,
-                 desk._abandoned, harness._scheduler._runs, harness._scheduler._ending, harness._scheduler._queue):
+                 desk._abandoned, harness._lane.runs, harness._lane.flows):
         assert not kept, kept
     assert harness.ledger.counters()["accepted"] == 2000 and len(harness.ledger._keys) == 128
 
