@@ -1,77 +1,68 @@
 """Delivery: which prepared reply enters the conversation now, and what became of the ones that did.
 
 One reply is in the air at a time. Freshness and relevance are checked at the instant of admission; the answer to the newest
-question comes first; an older one is introduced; what was interrupted goes on from the first unheard word, once.
+question comes first; an older one is introduced; what was interrupted goes on from the first unheard word, or in short, once.
+What is not spoken after all is offered on the screen. With a durable journal a reply leaves only after its admission is stored.
 """
-from collections import deque
-from dataclasses import dataclass
+import logging
 from typing import Callable
 
 from harness import phrases
+from harness.admission import asked_elsewhere, awaited, pieces, revive
+from harness.affirm import yes_no
+from harness.errors import HarnessError
 from harness.gate import Gate, Moment
-from harness.late import LatePolicy, Notice
+from harness.late import LatePolicy, Notice, Stage
 from harness.ledger import Ledger
+from harness.offers import Offer, Offers, Resolution
 from harness.oral import heard_chars
+from harness.outcomes import Outcomes
 from harness.phrases import Words
+from harness.replies import InAir, PreparedReply, compose
+from harness.screen import ScreenItem
 from harness.settings import HarnessSettings
 from harness.task import Delivery as D
+from harness.task import Execution as E
 from harness.task import SkillSpec, Task
 from venus_edge.clock import Clock
 from venus_edge.ids import new_id
 from venus_edge.metrics import METRICS
 
+__all__ = ["DeliveryDesk", "PreparedReply"]
+log = logging.getLogger("harness.delivery")
+
 SLOWEST_CHARS_PER_S = 6.0
 """Slower than any voice here speaks: for the latest end of a reply whose final report is missing."""
 
 
-@dataclass(frozen=True)
-class PreparedReply:
-    """A reply admitted into the conversation: the words are final. `kind`: result | ack | progress | notice | question."""
+class DeliveryDesk(Outcomes):
+    """One session's desk: outcomes and notices in, replies out one at a time, reports of what was heard back in."""
 
-    id: str
-    task_id: str
-    task_version: int
-    text: str
-    kind: str
-    lang: str
-    turn: int
+    __slots__ = ("_late", "_words", "_spec_of", "_gate", "_offers", "_air", "_held", "_doubtful", "_doubt_until", "_turn")
 
-
-@dataclass(frozen=True)
-class _Part:
-    """One task's share of a reply: `lead` (an introduction) and then the task's `rest`."""
-
-    task_id: str
-    lead: str
-    rest: str
-
-
-@dataclass
-class _InAir:
-    reply: PreparedReply
-    parts: tuple[_Part, ...]
-    admitted_at: float
-    started_at: float | None = None
-
-
-class DeliveryDesk:
     def __init__(self, ledger: Ledger, clock: Clock, settings: HarnessSettings, late: LatePolicy, words: Words,
-                 spec_of: Callable[[str], SkillSpec | None]):
-        self._ledger, self._clock, self._settings = ledger, clock, settings
+                 spec_of: Callable[[str], SkillSpec | None], on_screen: Callable[[ScreenItem], None] | None = None):
+        super().__init__(ledger, clock, settings, on_screen)
         self._late, self._words, self._spec_of = late, words, spec_of
         self._gate = Gate(settings)
-        self._air: _InAir | None = None
-        self._not_before: dict[str, float] = {}
-        self._waiting_since: dict[str, float] = {}
-        self._abandoned: dict[str, str] = {}
-        self._told: deque[tuple[str, str]] = deque(maxlen=8)
+        self._offers = Offers(settings.offer_open_s)
+        self._air: InAir | None = None
+        self._held: InAir | None = None
+        """Chosen, and waiting for the store to have its admission."""
+        self._doubtful: tuple[str, ...] = ()
+        """Tasks whose reply was in the air when the process before this one died."""
+        self._doubt_until = 0.0
+        self._turn = 0
 
     # -- what is to be told
 
-    def tell(self, task_id: str, kind: str, text: str) -> None:
-        """Something is to be told of a task whose work has ended."""
+    def tell(self, task_id: str, kind: str, text: str, brief: str = "") -> None:
+        """Something is to be told of a task whose work has ended. `brief`: a short form, should a long one be interrupted."""
         self._ledger.deliver(task_id, D.PENDING, kind=kind, text=text)
         self._waiting_since[task_id] = self._clock.now()
+        if brief and len(text) > self._settings.summarise_over_chars:
+            self._briefs[task_id] = brief
+        self._offers.close(task_id)
         waiting = [t for t in self._ledger.untold() if t.delivery is D.PENDING]
         if len(waiting) > self._settings.max_untold:
             METRICS.add("venus_harness_untold_overflow_total")
@@ -84,105 +75,190 @@ class DeliveryDesk:
             self._close(task, D.DROPPED, reason)
         elif task.delivery is D.DELIVERING:
             self._abandoned[task_id] = reason
+            self._waiting(task_id)
+
+    def replace(self, task_id: str, text: str, kind: str | None = None) -> bool:
+        """Other words for an outcome that waits to be told; what was heard already is not said again.
+
+        False when it is in the air or its telling has ended: nothing has changed then.
+        """
+        task = self._waiting(task_id)
+        if task is None or not text:
+            return False
+        self._reworded(task, text, kind)
+        return True
+
+    def merge(self, task_id: str, into: str) -> bool:
+        """The task's outcome is told by another reply instead. False when it does not wait to be told."""
+        task = self._waiting(task_id)
+        if task is None:
+            return False
+        self._close(task, D.MERGED, f"told with {into}")
+        return True
 
     def overtake(self, group: str) -> None:
         """A new request of the group came: what was interrupted of its older ones is not taken up again."""
         for task in self._ledger.untold():
-            if group and task.group == group and (task.delivery is D.DELIVERING or task.resumes):
+            if group and task.group == group and (task.resumes or self._air is not None and self._air.holds(task.id)):
                 self.abandon(task.id, "overtaken")
 
-    def last_told(self) -> tuple[Task, str] | None:
-        """The newest outcome of which something was heard, that no correction or cancellation has made wrong."""
-        for task_id, text in reversed(self._told):
-            if self._ledger.knows(task_id) and not (task := self._ledger.get(task_id)).superseded_by:
-                return task, text
-        return None
+    def _waiting(self, task_id: str) -> Task | None:
+        """The task if its outcome waits to be told; one that was chosen and has not left is taken back first."""
+        if self._held is not None and self._held.holds(task_id):
+            self._withdraw()
+        task = self._ledger.get(task_id)
+        return task if task.delivery in (D.PENDING, D.INTERRUPTED) else None
+
+    # -- questions whether to go on
+
+    def open_offer(self, now: float, turn: int | None = None) -> Offer | None:
+        """The yes/no question of ours that an utterance of turn `turn` (default: the newest) may answer, or None."""
+        offer = self._offers.open(now, self._turn if turn is None else turn)
+        if offer is None:
+            return None
+        if not self._ledger.knows(offer.task_id) or self._ledger.get(offer.task_id).execution not in (E.QUEUED, E.RUNNING):
+            self._offers.close()
+            return None
+        return offer
+
+    def answer(self, text: str, lang: str, turn: int | None = None) -> Resolution | None:
+        """What an utterance asks for if it does nothing but answer the open question; the question is closed then."""
+        now = self._clock.now()
+        offer = self.open_offer(now, turn)
+        if offer is None:
+            return None
+        task = self._ledger.get(offer.task_id)
+        yes = yes_no(text, lang, yes_means=offer.kind, topic=self._words.topic(task))
+        if yes is None:
+            return None
+        self._offers.close()
+        action = offer.on_yes if yes else offer.on_no
+        if action == "keep":
+            self._late.kept(task.id, now)
+            return Resolution(task.id, action, offer.kind, phrases.say("offer.kept", lang))
+        return Resolution(task.id, action, offer.kind, self._words.about("control.cancelled", task, lang))
+
+    @property
+    def holding(self) -> bool:
+        """A reply is chosen, and its admission is not in the store yet."""
+        return self._held is not None
 
     # -- admission
 
     def next(self, moment: Moment, newest_turn: int) -> PreparedReply | None:
-        """The reply to admit at this instant, or None. Called every unit; each reply is given out once."""
+        """The reply to admit at this instant, or None. Called every unit; each reply is given out once.
+
+        A chosen reply whose admission is not in the store yet is kept, and given out by a later call if it is still right then.
+        """
         self._gate.see(moment)
+        self._turn = newest_turn
         now = self._clock.now()
         self._expire(now)
-        if self._air is not None:
-            return None
+        if self._held is None and self._air is None and not self._doubtful and self._gate.free(after_user_s=0.0, after_assistant_s=0.0):
+            self._choose(newest_turn, now)
+        return self._release(now) if self._held is not None else None
+
+    def _choose(self, newest_turn: int, now: float) -> None:
         ready = [t for t in self._ledger.untold() if t.delivery is D.PENDING and self._not_before.get(t.id, 0) <= now]
         ready.sort(key=lambda t: -t.turn)  # stable: within a turn, in the order asked
-        notices = [n for t in self._ledger.live() if (spec := self._spec_of(t.capability))
-                   and (n := self._late.due(t, spec, now, newest_turn))]
-        notices.sort(key=lambda n: -n.task.turn)
+        notices = self._notices(newest_turn, now)
         acks = [n for n in notices if n.kind == "ack"]
         if ready and not (acks and acks[0].task.turn > ready[0].turn):
-            return self._outcome(ready, newest_turn, now)
-        return self._notice((acks or notices)[0], newest_turn, now) if notices else None
+            if self._may_be_told(ready[0], newest_turn, now):
+                said = pieces(ready, newest_turn, self._words, self._settings)
+                self._admit(compose(new_id("reply"), ready[0], said, now, newest_turn))
+        elif notices:
+            self._say((acks or notices)[0], newest_turn, now)
 
-    def _outcome(self, ready: list[Task], newest_turn: int, now: float) -> PreparedReply | None:
-        first = ready[0]
-        waited = now - self._waiting_since.get(first.id, now)
-        urgent = waited >= self._settings.max_wait_s
-        if first.turn < newest_turn and not urgent and any(
-                t.turn == newest_turn and now - t.accepted_at < self._settings.hold_older_s for t in self._ledger.live()):
-            return None
-        quiet = 0.0 if urgent else self._settings.resume_quiet_s if first.resumes else self._settings.quiet_s
-        if not self._gate.free(after_user_s=0.0 if first.turn >= newest_turn and not first.resumes else quiet,
-                               after_assistant_s=quiet):
-            return None
-        parts = [self._part(first, newest_turn)]
-        size = len(parts[0].lead + parts[0].rest)
-        for other in ready[1:]:
-            part = self._part(other, newest_turn)
-            size += len(part.lead + part.rest) + 1
-            if (size <= self._settings.max_join_chars and first.kind != "question" and other.kind != "question"
-                    and other.lang == first.lang and not first.resumes and not other.resumes):
-                parts.append(part)
-                break
-        return self._admit(first, first.kind, parts, now)
+    def _notices(self, newest_turn: int, now: float) -> list[Notice]:
+        found = []
+        for task in self._ledger.live():
+            spec = self._spec_of(task.capability)
+            if spec is None:
+                continue
+            matters = spec.on_interrupt == "ask" or spec.on_topic_change == "drop"
+            elsewhere = matters and task.turn < newest_turn and asked_elsewhere(self._ledger, task)
+            notice = self._late.due(task, spec, now, newest_turn, elsewhere=elsewhere)
+            if notice is not None:
+                found.append(notice)
+        if found and self.open_offer(now) is not None:  # the user is to answer that first
+            found = [n for n in found if n.kind == "ack"]
+        if any(n.stage is Stage.GO_ON for n in found) and awaited(self._ledger, newest_turn, now - self._settings.hold_older_s):
+            found = [n for n in found if n.stage is not Stage.GO_ON]
+        return sorted(found, key=lambda n: -n.task.turn)
 
-    def _notice(self, notice: Notice, newest_turn: int, now: float) -> PreparedReply | None:
-        fresh = notice.task.turn >= newest_turn
-        if not self._gate.free(after_user_s=0.0 if fresh else self._settings.quiet_s,
-                               after_assistant_s=self._settings.quiet_s):
-            return None
-        lead = self._introduction(notice.task) if notice.own and not fresh else ""
+    def _may_be_told(self, task: Task, newest_turn: int, now: float) -> bool:
+        """Whether this is the moment: after the usual quiet, or after a long wait the best that comes."""
+        s = self._settings
+        over = now - self._waiting_since.get(task.id, now) - s.max_wait_s
+        if task.turn < newest_turn and over < 0 and awaited(self._ledger, newest_turn, now - s.hold_older_s):
+            return False
+        quiet = s.resume_quiet_s if task.resumes else s.quiet_s
+        if self._gate.free(after_user_s=0.0 if task.turn >= newest_turn and not task.resumes else quiet, after_assistant_s=quiet):
+            return True
+        return over >= 0 and self._gate.risk <= (over / s.best_moment_s if s.best_moment_s else 1.0)
+
+    def _say(self, notice: Notice, newest_turn: int, now: float) -> None:
+        task, quiet = notice.task, self._settings.quiet_s
+        fresh = task.turn >= newest_turn
+        if not self._gate.free(after_user_s=0.0 if fresh else quiet, after_assistant_s=quiet):
+            return
+        lead = self._words.about("reply.introduce", task) if notice.own and not fresh else ""
         self._late.said(notice, now)
-        reply = PreparedReply(new_id("reply"), notice.task.id, notice.task.version, lead + notice.text, notice.kind,
-                              notice.task.lang, notice.task.turn)
-        self._air = _InAir(reply, (), now)
-        return reply
+        reply = PreparedReply(new_id("reply"), task.id, task.version, lead + notice.text, notice.kind, task.lang, task.turn)
+        self._held = InAir(reply, (), now, newest_turn, notice)  # of a notice nothing is recorded: it leaves at once
 
-    def _admit(self, first: Task, kind: str, parts: list[_Part], now: float) -> PreparedReply:
-        for part in parts:
-            self._ledger.deliver(part.task_id, D.DELIVERING)
-        text = phrases.join([part.lead + part.rest for part in parts], first.lang)
-        reply = PreparedReply(new_id("reply"), first.id, first.version, text, kind, first.lang, first.turn)
-        self._air = _InAir(reply, tuple(parts), now)
-        return reply
+    def _admit(self, air: InAir) -> None:
+        moved = 0
+        try:
+            for part in air.parts:
+                self._ledger.deliver(part.task_id, D.DELIVERING, air.reply.id)
+                moved += 1
+        except HarnessError as error:  # the store took no more: what has moved is taken back, and all is tried again later
+            log.error("admission of reply %s failed: %s", air.reply.id, error.code)
+            METRICS.add("venus_harness_admissions_failed_total")
+            for part in air.parts:
+                self._not_before[part.task_id] = self._clock.now() + self._settings.retry_after_s
+            air.parts, air.newest_turn = air.parts[:moved], -1
+        air.recorded = self._ledger.journal.last
+        self._held = air
 
-    def _part(self, task: Task, newest_turn: int) -> _Part:
-        if task.resumes and task.rest != task.text:
-            return _Part(task.id, phrases.say("reply.resume", task.lang), task.rest)
-        lead = self._introduction(task) if task.turn < newest_turn and task.kind != "question" else ""
-        return _Part(task.id, lead, task.rest)
+    def _release(self, now: float) -> PreparedReply | None:
+        """Give out the chosen reply, once it is stored; take it back where it is not right any more."""
+        air = self._held
+        gone = self._turn != air.newest_turn or not self._gate.free(after_user_s=0.0, after_assistant_s=0.0)
+        if gone or any(self._unwanted(self._ledger.get(part.task_id)) for part in air.parts):
+            self._withdraw()
+            return None
+        if air.parts and not self._ledger.journal.durable(air.recorded):
+            return None
+        self._held, self._air = None, air
+        air.admitted_at = now
+        return air.reply
 
-    def _introduction(self, task: Task) -> str:
-        return self._words.about("reply.introduce", task)
+    def _withdraw(self) -> None:
+        self._withdrawn(part.task_id for part in self._held.parts)
+        self._held = None
 
     def _expire(self, now: float) -> None:
         for task in self._ledger.untold():
-            if task.delivery is D.PENDING and task.ended_at is not None and now - task.ended_at > task.ttl_s:
-                self._close(task, D.DROPPED, "expired")
+            if task.delivery is not D.PENDING:
+                continue
+            if reason := self._unwanted(task):
+                self._close(task, D.DROPPED, reason)
+            elif task.turn < self._turn and (spec := self._spec_of(task.capability)) and spec.on_topic_change == "drop" \
+                    and asked_elsewhere(self._ledger, task):
+                self._close(task, D.DROPPED, "topic_changed")
         air = self._air
-        if air is None:
-            return
-        if air.started_at is None and now - air.admitted_at > self._settings.start_timeout_s:
-            METRICS.add("venus_harness_replies_not_started_total")
-            self._land(D.UNSPOKEN, "not_started")
-        elif air.started_at is not None:
-            limit = len(air.reply.text) / SLOWEST_CHARS_PER_S + self._settings.report_grace_s
-            if now - air.started_at > limit:
-                METRICS.add("venus_harness_replies_unreported_total")
-                self._land(D.DELIVERED, "estimated")
+        if air is not None and air.started_at is None:
+            if now - air.admitted_at > self._settings.start_timeout_s:
+                METRICS.add("venus_harness_replies_not_started_total")
+                self._land(D.UNSPOKEN, "not_started")
+        elif air is not None and now - air.started_at > len(air.reply.text) / SLOWEST_CHARS_PER_S + self._settings.report_grace_s:
+            METRICS.add("venus_harness_replies_unreported_total")
+            self._land(D.DELIVERED, "estimated")
+        if self._doubtful and now >= self._doubt_until:
+            self._unconfirmed("restart_unconfirmed")
 
     # -- what became of it
 
@@ -192,21 +268,27 @@ class DeliveryDesk:
             self._air.started_at = self._clock.now()
 
     def declined(self, reply_id: str) -> None:
-        """The front end won't speak the reply: offered once more, then closed as unspoken."""
+        """The front end won't speak the reply: offered again a little later, `max_declines` times, then closed as unspoken."""
         if not self._is_air(reply_id):
             return
         air, self._air = self._air, None
-        now = self._clock.now()
-        for part in air.parts:
-            task = self._ledger.get(part.task_id)
-            reason = "superseded" if task.superseded_by else self._abandoned.pop(task.id, "")
-            if reason:
-                self._close(task, D.DROPPED, reason)
-            elif task.declines:
-                self._close(task, D.UNSPOKEN, "declined")
-            else:
-                self._ledger.deliver(task.id, D.PENDING, "declined")
-                self._not_before[task.id] = now + self._settings.retry_after_s
+        METRICS.add("venus_harness_replies_declined_total")
+        if air.notice is not None:
+            self._late.declined(air.notice)
+        self._refused(air)
+
+    def returned(self, holds: str) -> None:
+        """A front end that came back has no reply but `holds` ("": none): what was given out besides never reached it, and waits again."""
+        air = self._air
+        if air is not None and air.started_at is None and air.reply.id != holds:
+            METRICS.add("venus_harness_replies_returned_total")
+            self._air = None
+            if air.notice is not None:
+                self._late.declined(air.notice)
+            self._withdrawn(part.task_id for part in air.parts)
+        if self._doubtful and self._ledger.get(self._doubtful[0]).reply != holds:
+            doubtful, self._doubtful = self._doubtful, ()
+            self._withdrawn(doubtful)
 
     def finished(self, reply_id: str, *, heard: str, unheard: str, completed: bool, confirmed: bool,
                  stopped: bool) -> None:
@@ -218,53 +300,21 @@ class DeliveryDesk:
             return
         air, self._air = self._air, None
         reached = heard_chars(air.reply.text, heard, unheard)
-        start = 0
-        for index, part in enumerate(air.parts):
-            start = air.reply.text.index(part.lead + part.rest, start)
-            spoken = max(0, reached - start - len(part.lead))
-            self._interrupted(part, part.rest[spoken:].strip(), index, air, stopped, confirmed)
-            start += len(part.lead + part.rest)
-
-    def _interrupted(self, part: _Part, rest: str, index: int, air: _InAir, stopped: bool, confirmed: bool) -> None:
-        task = self._ledger.get(part.task_id)
-        share = 1.0 - len(rest) / len(task.text)
-        if rest != task.text:
-            self._told.append((task.id, task.text))
-        if not rest:
-            self._heard(task, index, air, "confirmed" if confirmed else "estimated")
-            return
-        task = self._ledger.deliver(task.id, D.INTERRUPTED, f"heard {share:.0%}", rest=rest)
-        unwanted = "superseded" if task.superseded_by else self._abandoned.pop(task.id, "")
-        if unwanted:
-            self._close(task, D.DROPPED, unwanted)
-        elif share >= self._settings.enough_heard:
-            self._close(task, D.DELIVERED, f"heard {share:.0%}")
-        elif stopped:
-            self._close(task, D.DROPPED, "stopped")
-        elif task.kind == "question":  # whoever talks over a question has understood it
-            self._close(task, D.UNSPOKEN, "interrupted")
-        elif task.resumes:
-            self._close(task, D.UNSPOKEN, "interrupted_again")
-        else:
-            self._ledger.deliver(task.id, D.PENDING, "to_resume")
-            self._waiting_since[task.id] = self._clock.now()
+        if confirmed and reached >= self._settings.enough_heard * len(air.reply.text):
+            self._asked(air)
+        self._cut(air, reached, stopped=stopped, confirmed=confirmed)
 
     def _land(self, to: D, reason: str) -> None:
         """The reply in the air ended whole, one way or the other."""
         air, self._air = self._air, None
-        for index, part in enumerate(air.parts):
-            task = self._ledger.get(part.task_id)
-            self._told.append((task.id, task.text))
-            if to is D.DELIVERED:
-                self._heard(task, index, air, reason)
-            else:
-                self._close(task, to, reason)
+        if reason == "confirmed":
+            self._asked(air)
+        self._landed(air, to, reason)
 
-    def _heard(self, task: Task, index: int, air: _InAir, reason: str) -> None:
-        if index == 0:
-            self._close(task, D.DELIVERED, reason)
-        else:
-            self._close(task, D.MERGED, f"told with {air.parts[0].task_id}")
+    def _asked(self, air: InAir) -> None:
+        """The reply was heard: if it asks for a yes or no, that is an open question now."""
+        if air.notice is not None and air.notice.offer:
+            self._offers.heard(air.notice.task.id, air.notice.offer, self._clock.now(), self._turn)
 
     def _is_air(self, reply_id: str) -> bool:
         if self._air is not None and self._air.reply.id == reply_id:
@@ -272,24 +322,54 @@ class DeliveryDesk:
         METRICS.add("venus_harness_stale_reports_total")
         return False
 
-    def _close(self, task: Task, to: D, reason: str) -> None:
-        self._ledger.deliver(task.id, to, reason)
-        self.forget(task.id)
+    # -- across a restart
 
-    def forget(self, task_id: str) -> None:
-        """Its delivery has ended, here or by a correction: no notes about it are needed."""
-        for notes in (self._not_before, self._waiting_since, self._abandoned):
-            notes.pop(task_id, None)
+    def take_up(self, task: Task) -> None:
+        """An outcome of a restored ledger that waited to be told, or whose interruption was not dealt with yet."""
+        if task.delivery is D.PENDING:
+            self._waiting_since[task.id] = self._clock.now()
+        elif task.resumes:
+            self._close(task, D.UNSPOKEN, "interrupted_again")
+        else:
+            self._take_up(task, 1.0 - len(task.rest) / len(task.text))
 
-    def merge(self, task_id: str, into: str) -> None:
-        """The task's outcome is told by another reply instead."""
-        task = self._ledger.get(task_id)
-        if task.delivery in (D.PENDING, D.INTERRUPTED):
-            self._close(task, D.MERGED, f"told with {into}")
+    def doubt(self, task: Task) -> None:
+        """An outcome of a restored ledger that was in the air: it may have been heard or not.
+
+        For `reattach_wait_s` the device may tell (`reattach`), and nothing is admitted; then it is closed: never told twice.
+        """
+        if not self._doubtful:
+            self._doubt_until = self._clock.now() + self._settings.reattach_wait_s
+        self._doubtful = (*self._doubtful, task.id)
+
+    def reattach(self, reply_id: str, *, heard: str, unheard: str, completed: bool) -> bool:
+        """The device's own report of a reply that was in the air when the process before this one died.
+
+        All heard: delivered; a part: it goes on from there; nothing: it is told again. False when it is not in doubt.
+        """
+        tasks = [self._ledger.get(task_id) for task_id in self._doubtful]
+        if not tasks or reply_id != tasks[0].reply:
+            METRICS.add("venus_harness_stale_reports_total")
+            return False
+        self._doubtful = ()
+        air = revive(tasks, heard + " " + unheard, self._words, self._settings, self._clock.now())
+        if completed:
+            self._landed(air, D.DELIVERED, "confirmed")
+        else:
+            self._cut(air, heard_chars(air.reply.text, heard, unheard), stopped=False, confirmed=True)
+        return True
+
+    def _unconfirmed(self, reason: str) -> None:
+        """Nobody knows whether it was heard: it is not said again, but shown."""
+        doubtful, self._doubtful = self._doubtful, ()
+        METRICS.add("venus_harness_replies_unconfirmed_total")
+        for task_id in doubtful:
+            self._give_up(self._ledger.get(task_id), D.UNSPOKEN, reason)
 
     def close(self) -> None:
         """The session ended: nothing will be told any more."""
-        if self._air is not None:
-            self._land(D.UNSPOKEN, "session_closed")
+        if self._held is not None:
+            self._withdraw()
+        self._air, self._doubtful = None, ()
         for task in self._ledger.untold():
-            self._close(task, D.DROPPED, "session_closed")
+            self._close(task, D.UNSPOKEN if task.delivery is D.DELIVERING else D.DROPPED, "session_closed")

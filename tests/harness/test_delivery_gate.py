@@ -70,3 +70,26 @@ def test_lost_playout_reports_do_not_starve():
     floor = Floor()
     assert not floor.pass_s(29.5, assistant=True)
     assert floor.pass_s(1, assistant=True)
+
+
+def test_the_risk_of_an_instant_is_how_far_its_silence_is_from_the_longest_of_late():
+    """1 right after a word, falling as the pause grows, 0 where it is as quiet as it ever got; and 0 with nobody there."""
+    floor = Floor()
+    floor.pass_s(1)
+    assert floor.gate.risk == 0.0
+    floor.pass_s(0.5, user=True)
+    floor.pass_s(1.0)
+    floor.pass_s(0.5, user=True)
+    risks = [(floor.pass_s(UNIT_S), round(floor.gate.risk, 1))[1] for _ in range(12)]
+    assert risks == [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0]
+
+
+def test_pauses_of_long_ago_do_not_count():
+    """What was quiet half a minute ago says nothing of now: the yardstick is the last ten to twenty seconds."""
+    floor = Floor()
+    floor.pass_s(0.5, user=True)
+    floor.pass_s(5.0)
+    for _ in range(60):
+        floor.pass_s(0.3, user=True)
+        floor.pass_s(0.2)
+    assert floor.gate.risk == 0.0

@@ -1,4 +1,5 @@
 """What is said while a task takes its time, and when it is given up."""
+import pytest
 from harness_world import POI, state, states, world
 
 from harness import SkillSpec
@@ -19,7 +20,7 @@ async def test_a_slow_task_is_acknowledged_at_once_and_tells_its_progress():
     assert [k for _, k in kinds(talk)] == ["ack", "progress", "progress", "question", "result"]
     times = [t for t, _ in kinds(talk)]
     assert times[0] <= 0.2 and 2.5 <= times[1] <= 3 and 10 <= times[2] <= 10.5 and 30 <= times[3] <= 30.5
-    assert talk.texts[1] == "I found the area." and "the charger" in talk.texts[2] and "cancel" in talk.texts[3]
+    assert talk.texts[1] == "I found the area." and "the charger" in talk.texts[2].lower() and "Shall I stop" in talk.texts[3]
     assert talk.texts[4] == "Two chargers nearby."
 
 
@@ -121,3 +122,68 @@ async def test_notices_about_one_task_keep_their_distance():
     await talk.run(12)
     assert [k for _, k in kinds(talk)] == ["ack", "progress", "result"]
     assert talk.spoken[1][0] - talk.spoken[0][0] >= 3.0
+
+
+@pytest.mark.parametrize("after_s, progress, offers", [(0.4, 0, 0), (3, 1, 0), (12, 2, 0), (35, 2, 1)])
+async def test_the_number_of_messages_fits_how_long_it_takes(after_s, progress, offers):
+    """0.4 s: the result alone. 3 s: an acknowledgement and one progress. 12 s: two. 35 s: two and the offer to stop."""
+    talk, *_ = world({"poi.find": Script("Here.", after_s=after_s)}, specs=(SkillSpec("poi.find", timeout_s=90),))
+    talk.ask("poi.find", {"query": "charger"})
+    await talk.run(after_s + 5)
+    assert [k for _, k in kinds(talk)] == ["ack"] * (after_s > 1) + ["progress"] * progress + ["question"] * offers + ["result"]
+    if after_s > 1:
+        assert talk.spoken[0][0] <= 1.0
+
+
+@pytest.mark.parametrize("after_s", [0.4, 3, 12, 35])
+async def test_no_message_is_said_over_the_user(after_s):
+    """The user speaks for most of the time: whatever is said begins in a pause, and the result is among it once."""
+    talk, *_ = world({"poi.find": Script("Here.", after_s=after_s)}, specs=(SkillSpec("poi.find", timeout_s=90),))
+    talk.ask("poi.find", {"query": "charger"})
+    for n in range(round(after_s + 5)):
+        talk.user_speaking = talk.turn_open = n % 3 != 2
+        before = len(talk.spoken)
+        await talk.run(1)
+        assert len(talk.spoken) == before or not talk.user_speaking
+    talk.user_speaking = talk.turn_open = False
+    await talk.run(5)
+    assert talk.texts.count("Here.") == 1
+
+
+async def test_every_time_is_the_capabilitys_own_where_it_has_one():
+    """Acknowledgement, both progress sentences, the offer and giving up, each at its own second; another skill keeps the settings'."""
+    spec = SkillSpec(POI.id, timeout_s=90, ack_after_s=0.3, first_progress_s=4.0, progress_after_s=8.0, offer_stop_after_s=12.0,
+                     give_up_after_s=24.0)
+    talk, *_ = world({"poi.find": Script("Far too late.", after_s=80), "navigation.go": Script("Here.", after_s=9)},
+                     specs=(spec, SkillSpec("navigation.go", timeout_s=90)))
+    task = talk.ask("poi.find", {"query": "charger"})
+    await talk.run(30)
+    assert [k for _, k in kinds(talk)][:4] == ["ack", "progress", "progress", "question"]
+    assert all(at <= said <= at + 0.11 for at, (said, _) in zip((0.3, 4, 8, 12), talk.spoken))
+    assert state(talk, task)[0] == "cancelled" and "couldn't finish the charger in time" in talk.texts[-1]
+    assert 24 <= talk.spoken[-1][0] <= 25
+    began, said = talk.clock.now(), len(talk.spoken)
+    talk.ask("navigation.go", {"destination": "casino"})
+    await talk.run(12)
+    assert [r.kind for _, r in talk.spoken[said:]] == ["ack", "progress", "result"]
+    assert all(at <= t - began <= at + 0.21 for at, (t, _) in zip((0.8, 2.5, 9), talk.spoken[said:]))
+
+
+async def test_an_acknowledgement_of_an_instant_skill_may_be_switched_on():
+    """ack_after_s 0 acknowledges at once even what is not slow."""
+    talk, *_ = world({"poi.find": Script("Here.", after_s=0.5)}, specs=(SkillSpec("poi.find", ack_after_s=0.0),))
+    talk.ask("poi.find", {"query": "charger"})
+    await talk.run(4)
+    assert [k for _, k in kinds(talk)] == ["ack", "result"] and talk.spoken[0][0] <= 0.2
+
+
+async def test_a_reissued_request_is_spoken_once():
+    """The same idempotency key again, before and after the result: one task, one run, one reply."""
+    talk, runner, _ = world({"poi.find": Script("Here.", after_s=2)})
+    first = talk.ask("poi.find", {"query": "charger"}, key="same")
+    await talk.run(1)
+    assert talk.ask("poi.find", {"query": "charger"}, key="same", same_turn=True) == first
+    await talk.run(10)
+    assert talk.ask("poi.find", {"query": "charger"}, key="same", same_turn=True) == first
+    await talk.run(10)
+    assert talk.texts.count("Here.") == 1 and len(runner.calls) == 1
