@@ -12,8 +12,9 @@ from cloud_core.evidence import evidence_at
 from cloud_core.front_end import AdmittedReply, Decision, DelegateEvent, Overlap, PlayoutMark, SegmentChunk, UnitInput, UserText, Verdict
 from cloud_core.mic import MicAssembler
 from cloud_core.speech_out import SpeechSender, SpeechStream
-from cloud_core.timeline import Timeline
-from harness import DelegateRequest, Harness, Moment
+from cloud_core.timeline import Timeline, join_words
+from harness import DelegateRequest, JournalFault, Moment, Session
+from harness.capture import Audio, EvidenceRing
 from venus_edge.clock import Clock
 from venus_edge.ids import new_id
 from venus_edge.metrics import METRICS
@@ -23,6 +24,8 @@ log = logging.getLogger("venus.conversation")
 
 FLUSH_REPEATS, FLUSH_EVERY_S = 5, 0.1
 FLUSH_ANSWER_S = 0.4
+JOURNAL_WAIT_S = 0.01
+"""A reply that the journal doesn't take in this time goes out with a later unit."""
 STALE_S = 3.0
 """A segment without any playout report for this long is lost: at what was confirmed last."""
 LATE_UNIT_S = 0.25
@@ -47,9 +50,11 @@ class Link(Protocol):
 class Conversation:
     """One device's conversation. Feed `mic` and `report()`; `run()` until cancelled. A fault here ends this session only."""
 
-    def __init__(self, link: Link, engine, harness: Harness, mic: MicAssembler, clock: Clock, trace: Trace, lang: str = "en"):
+    def __init__(self, link: Link, engine, harness: Session, mic: MicAssembler, clock: Clock, trace: Trace, lang: str = "en"):
         self.link, self.engine, self.harness, self.mic, self.clock, self.trace, self.lang = link, engine, harness, mic, clock, trace, lang
         self.timeline = Timeline()
+        self.media = EvidenceRing()
+        """What the front end has consumed of the microphone: evidence for requests, released with the task that it was frozen for."""
         self.sender = SpeechSender(link.open_speech, self._played, self._cut)
         self.turn = 0
         self._seq = 0
@@ -79,6 +84,7 @@ class Conversation:
         seg = self.timeline.played(mark)
         if seg is None:
             METRICS.add("venus_cloud_reports_unknown_segment")
+            self._from_before(mark)
             return
         if mark.seg in self._finished and not mark.final:
             self._silence(mark.seg)
@@ -93,6 +99,18 @@ class Conversation:
             except Exception as err:
                 self._fault = err
         self._wake.set()
+
+    def _from_before(self, mark: PlayoutMark) -> None:
+        """A report of a segment that a worker before this one sent: what of its reply was heard is settled by it."""
+        reply_id, spans = self.harness.doubtful(mark.seg)
+        if not reply_id:
+            return
+        if not mark.final:
+            self._silence(mark.seg)
+            return
+        heard = join_words(s[0] for s in spans if s[1] <= mark.played)
+        self.harness.reattach(reply_id, heard=heard, unheard=join_words(s[0] for s in spans if s[1] > mark.played),
+                              completed=mark.state == "ended")
 
     def _silence(self, seg: str) -> None:
         """The device still sounds what was closed here, and what may be said again by another segment: stop it."""
@@ -116,6 +134,7 @@ class Conversation:
                 await self._one_round()
         finally:
             writer.cancel()
+            self.media.close()
             flushes = list(self._flushes.values())
             for task in flushes:
                 task.cancel()
@@ -142,10 +161,12 @@ class Conversation:
             METRICS.add("venus_worker_units_late")
             self.trace.event("unit.late", pos=pos, ms=round(late * 1e3))
         self._check_stale()
-        replies = self._admit(pos)
+        replies = await self._admit(pos)
         marks, self._marks = tuple(self._marks.values()), {}
         unit = UnitInput(self._seq, pos, samples, gated, patches, (), marks, replies)
         self._seq += 1
+        for at, heard in [(p.pos, p.samples) for p in patches] + ([] if gated else [(pos, samples)]):
+            self.media.received(Audio(at, heard, unit.seq))
         begin = self.clock.now()
         try:
             decision = await self.engine.step(unit)
@@ -155,15 +176,22 @@ class Conversation:
             for reply in replies:
                 self.harness.reply_declined(reply.id)
             return
+        self.media.consumed(pos + len(samples), unit.seq)
         METRICS.peak("venus_worker_step_max_ms", (self.clock.now() - begin) * 1e3)
         self._apply(decision, pos + len(samples))
 
-    def _admit(self, pos: int) -> tuple[AdmittedReply, ...]:
+    async def _admit(self, pos: int) -> tuple[AdmittedReply, ...]:
         if self.away:
             return ()
         d = self._decision
-        reply = self.harness.next_reply(Moment(pos=pos, user_speaking=d.user_speaking, turn_open=d.turn_open,
-                                               assistant_speaking=self.timeline.speaking(), turn=self.turn))
+        moment = Moment(pos=pos, user_speaking=d.user_speaking, turn_open=d.turn_open, assistant_speaking=self.timeline.speaking(), turn=self.turn)
+        reply = self.harness.next_reply(moment)
+        if reply is None and self.harness.holding:  # its record is on the way to the journal: usually there within a millisecond
+            try:
+                await asyncio.wait_for(self.harness.settled(), JOURNAL_WAIT_S)
+            except (asyncio.TimeoutError, JournalFault):
+                METRICS.add("venus_worker_journal_late")
+            reply = self.harness.next_reply(moment)
         if reply is None:
             return ()
         self.trace.event("reply.admit", pos=pos, reply=reply.id, task=reply.task_id, kind=reply.kind, turn=reply.turn, text=reply.text)
@@ -207,8 +235,8 @@ class Conversation:
     def _delegate(self, event: DelegateEvent) -> None:
         request = DelegateRequest(key=event.key or event.span, turn=event.turn, opened_pos=event.opened_pos, opened_seq=event.opened_seq,
                                   prose=event.prose, capability=event.capability, arguments=event.arguments, repair=event.repair,
-                                  lang=event.lang, zone="driver")
-        task = self.harness.accept(request, evidence_at(self.timeline, event.opened_pos, event.opened_seq))
+                                  lang=event.lang, zone=event.zone, provenance=event.provenance)
+        task = self.harness.accept(request, evidence_at(self.timeline, event.opened_pos, event.opened_seq, self.media))
         self.timeline.add(event.opened_pos, "delegate", "system", event.prose, task=task)
         self.trace.event("delegate", pos=event.opened_pos, span=event.span, turn=event.turn, task=task, capability=event.capability,
                          arguments=event.arguments, repair=event.repair, prose=event.prose)
@@ -227,6 +255,8 @@ class Conversation:
             self.timeline.add(now_pos, "speech", "assistant", words, seg=chunk.seg)
             if chunk.reply_id:
                 self.harness.reply_started(chunk.reply_id, chunk.seg)
+        if chunk.reply_id:
+            self.harness.reply_speech(chunk.reply_id, chunk.seg, [(s.text.strip(), s.end) for s in seg.spans])
         self.trace.event("segment" if new else "segment.more", pos=now_pos, seg=chunk.seg, reply=chunk.reply_id, turn=chunk.turn, text=words,
                          rate=chunk.rate, start=chunk.start, samples=len(chunk.samples), last=chunk.last,
                          spans=[[s.text, s.start, s.end] for s in chunk.spans])

@@ -141,6 +141,10 @@ class DelegateEvent:
     key: str = ""
     """Idempotency key: the same key again is the same request."""
     lang: str = "en"
+    zone: str = "driver"
+    """Where the speaker sits, as far as the front end can tell."""
+    provenance: str = "live_speech"
+    """Who asks: only live speech of an occupant may have an effect on the vehicle."""
 
 
 @dataclass(frozen=True)

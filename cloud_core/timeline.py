@@ -46,16 +46,17 @@ class SpokenSegment:
 
     def heard(self) -> str:
         """The words wholly at or below `played`: the only ones that the user can have heard in full."""
-        return _join(s.text for s in self.spans if s.end <= self.played)
+        return join_words(s.text for s in self.spans if s.end <= self.played)
 
     def unheard(self) -> str:
-        return _join(s.text for s in self.spans if s.end > self.played)
+        return join_words(s.text for s in self.spans if s.end > self.played)
 
     def text(self) -> str:
-        return _join(s.text for s in self.spans)
+        return join_words(s.text for s in self.spans)
 
 
-def _join(words) -> str:
+def join_words(words) -> str:
+    """Words or phrases with one space between them."""
     return " ".join(w.strip() for w in words if w.strip())
 
 

@@ -15,11 +15,12 @@ from cloud_core.front_end import FrontEndInfo, PlayoutMark, SessionOptions
 from cloud_core.mic import MicAssembler
 from cloud_core.room import AgentRoom
 from device_sdk import wire
-from harness import Harness
+from harness import DelegateBackend, Harness, SchedulerLimits, ScreenItem, Session, SkillBackend, open_store
 from harness.catalog import RegistryCatalog
 from harness.execute.registry import Registry
-from harness.execute.runner import SkillRunner
+from harness.execute.runner import CALLS_LIMIT, SkillRunner
 from harness.host.remote import RemoteVehicleBus
+from harness.plan.rules import RulePlanner
 from venus_edge import logs, loop_monitor, process
 from venus_edge.clock import SystemClock
 from venus_edge.errors import ConfigError, VenusError
@@ -30,7 +31,7 @@ from venus_edge.trace import Trace
 
 log = logging.getLogger("venus.worker")
 
-MESSAGES = {"flush": wire.Flush, "restore": wire.Restore, "volume": wire.Volume, "ping": wire.Ping}
+MESSAGES = {"flush": wire.Flush, "restore": wire.Restore, "volume": wire.Volume, "ping": wire.Ping, "screen": wire.Screen}
 ENGINE_WAIT_S = 90.0
 MAX_CONVERSATIONS = 4
 MIC_TRACE_EVERY = 16
@@ -96,10 +97,24 @@ class Worker:
         self.catalog = RegistryCatalog(self.registry)
         self.room = AgentRoom(wire.CAR_HOST_IDENTITY, self._control, self._mic, self._report, self._gone, self.clock)
         self.runner = SkillRunner(self.registry, self._vehicle, self.clock, cache_dir())
+        self.harness = Harness(self._backend(), self.catalog, self.clock,
+                               store=open_store(os.environ.get("VENUS_JOURNAL", "")),
+                               limits=SchedulerLimits(max_running=CALLS_LIMIT, max_running_per_tenant=CALLS_LIMIT))
         self.engine = EngineClient(env["VENUS_ENGINE_ADDR"], os.environ.get("VENUS_ENGINE_TOKEN", ""), os.environ.get("VENUS_ENGINE_CA", ""))
-        self._closers = [self.runner.close, self.engine.close, self.room.leave]
+        self._closers = [self.harness.close, self.engine.close, self.room.leave]
+        await self.harness.start()
+        asyncio.get_running_loop().call_later(GONE_KEEP_S, self.harness.forget_left)
         await asyncio.gather(self.runner.start(), self._engine_ready(), self.room.join(env["VENUS_LIVEKIT_URL"], env["VENUS_AGENT_TOKEN"]))
         self.room.state("listening")
+
+    def _backend(self) -> DelegateBackend:
+        """The installed skills with the offline planner; with VENUS_LLM_URL set, an endpoint that plans and answers before it."""
+        backend = SkillBackend(self.catalog, self.runner, RulePlanner(), owns_runner=True)
+        if not os.environ.get("VENUS_LLM_URL"):
+            return backend
+        from harness.llm import LLMBackend, LLMClient, LLMSettings
+
+        return LLMBackend(backend, LLMClient(LLMSettings.from_env(), self.clock))
 
     async def _engine_ready(self) -> None:
         deadline = self.clock.now() + ENGINE_WAIT_S
@@ -113,7 +128,8 @@ class Worker:
                 await self.clock.sleep(0.1)
 
     def _vehicle(self, call) -> RemoteVehicleBus:
-        return RemoteVehicleBus(self.room.effect, task_id=call.task_id, task_version=call.task_version, zone=call.zone)
+        return RemoteVehicleBus(self.room.effect, task_id=call.task_id, task_version=call.task_version, zone=call.zone,
+                                provenance=call.provenance)
 
     # ---- from the room -----------------------------------------------------------------------------------------------
 
@@ -194,7 +210,7 @@ class Worker:
             mic = MicAssembler(self.clock, self.info.unit_ms, pos)
             mic.device.saw(pos)
             session = await self.engine.open(SessionOptions(held.welcome.session, self.lang, pos))
-            harness = Harness(self.catalog, self.runner, self.clock, observer=self._observe)
+            harness = self._session(held)
             held.conversation = Conversation(DeviceLink(self.room, held.identity), session, harness, mic, self.clock, self.trace, self.lang)
             held.conversation.away = held.closing is not None
             self.trace.event("session.ready", pos=pos, device=held.identity)
@@ -207,9 +223,22 @@ class Worker:
         finally:
             self._forget(held)
             if harness is not None:
-                await harness.close()
+                await self.harness.close(harness.id)
             if session is not None:
                 await session.close()
+
+    def _session(self, held: Held) -> Session:
+        """The harness session of this device since its boot: after a restart of this process the same one goes on."""
+        name = f"{held.identity}/{held.boot}"
+        if name in self.harness.sessions():  # the conversation before this one is still being closed
+            name = f"{name}/{new_id()}"
+        return self.harness.open_session(name, observer=self._observe, on_screen=lambda item: self._show(held, item))
+
+    def _show(self, held: Held, item: ScreenItem) -> None:
+        """What was not spoken after all goes to the device's display, if it has one."""
+        self.trace.event("reply.screen", task=item.task_id, kind=item.kind, reason=item.reason)
+        self.room.control(held.identity, wire.Screen(id=item.id, task=item.task_id, kind=item.kind, text=item.text, reason=item.reason,
+                                                     lang=item.lang))
 
     def _failed(self, held: Held, err: Exception) -> None:
         METRICS.add("venus_worker_sessions_failed")

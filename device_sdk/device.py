@@ -67,7 +67,7 @@ class Device:
         self._hearing = Hearing(s, vad)
         self._gate = self._hearing.gate
         self._block = s.out_rate // 100
-        self._states = StateMachine(self._state_changed)
+        self._states = StateMachine(lambda state: self.on_state(state))
         self._ready = asyncio.Event()
         self._agent: str | None = None
         self._welcome: ctl.Welcome | None = None
@@ -272,6 +272,8 @@ class Device:
                 self._reflex.cloud_restore(key, self.pos)
             case ctl.Volume(level=level):
                 self.player.volume = level
+            case ctl.Screen():
+                self.on_event({"ev": "screen", **message.model_dump(include={"id", "task", "kind", "text", "reason", "lang"})})
             case ctl.Ack(boot=boot, n=n):
                 if boot == self._boot:
                     self._reporter.ack(n)
@@ -395,6 +397,3 @@ class Device:
         else:
             wanted = DeviceState.LISTENING
         self._states.to(wanted)
-
-    def _state_changed(self, state: DeviceState) -> None:
-        self.on_state(state)

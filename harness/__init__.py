@@ -1,18 +1,27 @@
 """The harness: delegated requests in, prepared spoken replies out. Skills are in harness.skill, hosts in harness.host."""
+from harness.backend import DelegateBackend, ExecuteContext
+from harness.backend_skills import AskBackPlanner, SkillBackend
 from harness.delivery import PreparedReply
-from harness.dispatch import Ask, AskBackPlanner, Plan, Planner
-from harness.errors import BadRequest, Closed, CorruptJournal, HarnessError, IllegalTransition, UnknownTask
+from harness.errors import (BadRequest, Closed, CorruptJournal, HarnessError, IllegalTransition, JournalFault, UnknownSession,
+                            UnknownTask)
 from harness.evidence import DelegateRequest, Evidence, HeardWords, UserWords
 from harness.gate import Moment
 from harness.harness import Harness
-from harness.journal import Journal, MemoryJournal, Record, replay
+from harness.journal import Journal, MemoryJournal, MemoryStore, Record, Store, replay
 from harness.ledger import Ledger, Transition
+from harness.limits import SchedulerLimits
+from harness.plan.contracts import Ask, Aside, Contract, Plan, Planner, PlanRequest
+from harness.screen import ScreenItem
+from harness.session import Session
 from harness.settings import HarnessSettings
+from harness.stores import open_store
 from harness.task import (Delivery, Execution, SkillCall, SkillCatalog, SkillOutcome, SkillRunner, SkillSpec, Task)
 
 __all__ = [
-    "Ask", "AskBackPlanner", "BadRequest", "Closed", "CorruptJournal", "DelegateRequest", "Delivery", "Evidence",
-    "Execution", "Harness", "HarnessError", "HarnessSettings", "HeardWords", "IllegalTransition", "Journal", "Ledger",
-    "MemoryJournal", "Moment", "Plan", "Planner", "PreparedReply", "Record", "SkillCall", "SkillCatalog", "SkillOutcome",
-    "SkillRunner", "SkillSpec", "Task", "Transition", "UnknownTask", "UserWords", "replay",
+    "Ask", "AskBackPlanner", "Aside", "BadRequest", "Closed", "Contract", "CorruptJournal", "DelegateBackend", "DelegateRequest",
+    "Delivery", "Evidence", "ExecuteContext", "Execution", "Harness", "HarnessError", "HarnessSettings", "HeardWords",
+    "IllegalTransition", "Journal", "JournalFault", "Ledger", "MemoryJournal", "MemoryStore", "Moment", "Plan", "PlanRequest",
+    "Planner", "PreparedReply", "Record", "SchedulerLimits", "ScreenItem", "Session", "SkillBackend", "SkillCall", "SkillCatalog",
+    "SkillOutcome", "SkillRunner", "SkillSpec", "Store", "Task", "Transition", "UnknownSession", "UnknownTask", "UserWords",
+    "open_store", "replay",
 ]

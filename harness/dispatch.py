@@ -1,70 +1,46 @@
-"""Dispatch: what a request means for the harness: call a skill, control other tasks, or ask the user back.
+"""Dispatch: what a request means for the harness: call a capability, control other tasks, say something, or plan first.
 
-A typed call is checked against the skill's schema and goes straight through; prose without one goes to a planner, whose
-answer is checked the same way. Exact values must be among the user's words, else the user is asked.
+A typed call is checked against the capability's schema and goes straight through. Prose without one goes to a planner,
+whose answer is checked the same way. Exact values must be among the user's words, else the user is asked.
 """
 import logging
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
 
 from harness import phrases
 from harness.evidence import DelegateRequest
+from harness.plan.contracts import Plan
 from harness.task import SkillCatalog, SkillSpec
 from harness.values import unsaid_values
 from venus_edge.errors import VenusError
-from venus_edge.metrics import METRICS
 
 log = logging.getLogger("harness.dispatch")
 
-ASK, CANCEL, STATUS, REPEAT = "harness.ask", "harness.cancel", "harness.status", "harness.repeat"
-"""Capabilities of the harness itself, as they stand in the ledger."""
+PLAN, ASK, CANCEL, STATUS, REPEAT, KEEP = (f"harness.{name}" for name in ("plan", "ask", "cancel", "status", "repeat", "keep"))
+"""Capabilities of the harness itself, as they stand in the ledger. PLAN: prose that a planner has not read yet; KEEP: the
+user wants it to go on."""
 OWN = {"cancel": CANCEL, "status": STATUS, "repeat": REPEAT}
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What prose asks for. `operation`: new | update | cancel | status | repeat."""
-
-    operation: str
-    capability: str | None = None
-    arguments: dict = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Ask:
-    """The planner can't tell; `text` is the question to put to the user."""
-
-    text: str
-
-
-class Planner(Protocol):
-    """Deterministic and quick (milliseconds): it runs on the session's event loop."""
-
-    def plan(self, prose: str, lang: str) -> Plan | Ask: ...
-
-
-class AskBackPlanner:
-    """Plans nothing: every request without a typed call is answered with a polite question."""
-
-    def plan(self, prose: str, lang: str) -> Plan | Ask:
-        return Ask(phrases.say("ask.rephrase", lang))
+HARNESS_OWN = frozenset({PLAN, ASK, KEEP, *OWN.values()})
 
 
 @dataclass(frozen=True)
 class Call:
-    """Run a skill with checked arguments. `corrects`: it takes the place of an earlier task."""
+    """Run a capability with checked arguments. `corrects`: it takes the place of an earlier task; `continues`: it goes on
+    with one. `target`: which task, where that is known."""
 
     spec: SkillSpec
     arguments: dict
     corrects: bool = False
+    continues: bool = False
+    target: str = ""
 
 
 @dataclass(frozen=True)
 class Control:
-    """Act on other tasks. `capability` narrows the choice to tasks of that skill, where given."""
+    """Act on other tasks: on `target` where it is known, else on the newest of `capability`, else on the newest."""
 
     operation: str
     capability: str | None = None
+    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,43 +52,37 @@ class Say:
     reason: str
 
 
-class Dispatcher:
-    def __init__(self, catalog: SkillCatalog, planner: Planner | None = None):
-        self.catalog, self.planner = catalog, planner or AskBackPlanner()
+@dataclass(frozen=True)
+class PlanFirst:
+    """A planner must read the prose."""
 
-    def decide(self, request: DelegateRequest) -> Call | Control | Say:
+
+class Dispatcher:
+    def __init__(self, catalog: SkillCatalog):
+        self.catalog = catalog
+
+    def decide(self, request: DelegateRequest) -> Call | Control | Say | PlanFirst:
         """Never raises: what can't be dispatched is said."""
-        operation, capability, arguments = request.repair, request.capability, request.arguments
+        if request.repair in OWN:
+            return Control(request.repair, request.capability)
+        if request.capability is None:
+            return PlanFirst() if request.prose.strip() else Say(phrases.say("ask.rephrase", request.lang), "question", "unclear")
+        return self._call(request, request.repair, request.capability, request.arguments, "", request.prose)
+
+    def planned(self, request: DelegateRequest, plan: Plan, words: str) -> Call | Control | Say:
+        """The same for one plan; `words`: all that the user said and heard that its values may come from."""
+        operation = request.repair if plan.operation == "new" and request.repair != "new" else plan.operation
         if operation in OWN:
-            return Control(operation, capability)
-        if capability is None:
-            planned = self._plan(request)
-            if isinstance(planned, Ask):
-                return Say(planned.text, "question", "unclear")
-            operation = planned.operation if operation == "new" else operation
-            if operation in OWN:
-                return Control(operation, planned.capability)
-            capability, arguments = planned.capability, planned.arguments
-        return self._call(request, operation, capability or "", arguments)
+            return Control(operation, plan.capability, plan.target or "")
+        return self._call(request, operation, plan.capability or "", plan.arguments, plan.target or "", words)
 
     def spec(self, capability: str) -> SkillSpec | None:
-        """The skill's spec; None for the harness's own capabilities and for what the catalog doesn't hold."""
+        """The capability's spec; None for the harness's own and for what the catalog doesn't hold."""
         return self.catalog.spec(capability) if self.catalog.has(capability) else None
 
-    def _plan(self, request: DelegateRequest) -> Plan | Ask:
-        rephrase = Ask(phrases.say("ask.rephrase", request.lang))
-        if not request.prose.strip():
-            return rephrase
-        try:
-            return self.planner.plan(request.prose, request.lang)
-        except Exception as error:  # a planner's fault costs this request a question, never the session
-            log.error("planner failed on request %s: %s", request.key, type(error).__name__)
-            METRICS.add("venus_harness_planner_faults_total")
-            return rephrase
-
-    def _call(self, request: DelegateRequest, operation: str, capability: str, arguments: dict) -> Call | Say:
+    def _call(self, request: DelegateRequest, operation: str, capability: str, arguments: dict, target: str, words: str) -> Call | Say:
         spec = self.spec(capability)
-        if spec is None or operation not in ("new", "update"):
+        if spec is None or operation not in ("new", "update", "continue"):
             return Say(phrases.say("refuse.unknown", request.lang), "notice", "unknown_capability")
         try:
             checked = dict(self.catalog.validate(capability, dict(arguments)))
@@ -120,8 +90,8 @@ class Dispatcher:
             log.info("arguments of %s refused for request %s: %s", capability, request.key, type(error).__name__)
             own = self.catalog.say(capability, "invalid_args", request.lang, getattr(error, "data", {}))
             return Say(own or phrases.say("ask.arguments", request.lang), "question", "invalid_args")
-        unsaid = unsaid_values(arguments, request.prose, spec.derived)
+        unsaid = unsaid_values(arguments, words, spec.derived)
         if unsaid:
             log.info("argument %s of %s is not in the words of request %s", unsaid[0], capability, request.key)
             return Say(phrases.say("ask.value", request.lang), "question", "value_not_said")
-        return Call(spec, checked, operation == "update")
+        return Call(spec, checked, operation == "update", operation == "continue", target)

@@ -76,6 +76,8 @@ class Skill:
     version: ClassVar[str]
     summary: ClassVar[dict[str, str]]
     """en and zh: the capability's contract text for a planner."""
+    avoid: ClassVar[dict[str, str]] = {}
+    """en and zh: when a planner should not choose it."""
     examples: ClassVar[dict[str, list[tuple[str, dict]]]] = {}
     """Per language: (utterance, arguments). They run as tests."""
     Args: ClassVar[type[Args]] = Args
@@ -87,7 +89,22 @@ class Skill:
     first_progress_s: ClassVar[float] = 2.5
     idempotent: ClassVar[bool] = True
     on_interrupt: ClassVar[str] = "keep"
-    """keep | cancel: what becomes of a running task when the user takes the floor."""
+    """keep | cancel | ask: what becomes of a running task when the user takes the floor."""
+    on_topic_change: ClassVar[str] = "introduce"
+    """introduce | drop: what becomes of a result when the user has asked for something else since."""
+    cancellable: ClassVar[bool] = True
+    """False: once started it can't be stopped, and the user who asks for that is told so."""
+    retries: ClassVar[int] = 1
+    """Further runs after a failure that may pass, where a second run does no harm."""
+    priority: ClassVar[str] = "normal"
+    """safety | waiting | normal | background"""
+    max_running: ClassVar[int | None] = None
+    """Runs at once in one session worker; None: no limit of its own."""
+    ack_after_s: ClassVar[float | None] = None
+    progress_after_s: ClassVar[float | None] = None
+    offer_stop_after_s: ClassVar[float | None] = None
+    give_up_after_s: ClassVar[float | None] = None
+    """Times of the late policy for this skill; None: the harness's setting of that name."""
     result_ttl_s: ClassVar[float] = 60.0
     """A result older than this at admission is expired: recorded, never spoken."""
     supersedes: ClassVar[str] = ""

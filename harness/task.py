@@ -4,7 +4,10 @@ Everything here is plain data: the ledger moves tasks, the scheduler runs calls,
 """
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Callable, Protocol
+from typing import TYPE_CHECKING, Any, Callable, Protocol
+
+if TYPE_CHECKING:
+    from harness.plan.contracts import Contract
 
 
 class Execution(StrEnum):
@@ -74,6 +77,8 @@ class Task:
     """How long the work may take from its start; 0 where nothing runs."""
     ttl_s: float = 60.0
     """An outcome told later than this after the work ended is expired."""
+    provenance: str = "live_speech"
+    """Who asked: only live speech of an occupant may have an effect on the vehicle."""
     replaces: str = ""
     superseded_by: str = ""
     execution: Execution = Execution.QUEUED
@@ -92,6 +97,10 @@ class Task:
     """Times the front end declined to speak it."""
     resumes: int = 0
     """Times it was taken up again after an interruption."""
+    reply: str = ""
+    """Id of the reply that told of it last."""
+    heard: tuple | list = ()
+    """Delivery history: [from, to] in characters of `text`, one entry for each time some of it was heard."""
 
     @property
     def live(self) -> bool:
@@ -111,7 +120,10 @@ class Task:
 
 @dataclass(frozen=True)
 class SkillSpec:
-    """What the harness needs to know of a skill; times in seconds. Built from the skill's manifest by the catalog."""
+    """What the harness needs to know of a capability; times in seconds, None for the harness's setting of that name.
+
+    Built from the skill's manifest by the catalog.
+    """
 
     id: str
     timeout_s: float = 3.0
@@ -120,10 +132,26 @@ class SkillSpec:
     supersedes: str = ""
     result_ttl_s: float = 60.0
     on_interrupt: str = "keep"
-    """keep | cancel: what becomes of a running task when the user takes the floor."""
-    first_progress_s: float = 2.5
+    """keep | cancel | ask: what becomes of a running task when the user takes the floor."""
+    on_topic_change: str = "introduce"
+    """introduce | drop: what becomes of a result when the user has asked for something else since."""
     derived: frozenset[str] = frozenset()
     """Arguments whose numbers need not be among the user's words ("turn it up" is a delta of 10); "*" for all."""
+    idempotent: bool = True
+    """A second run of the same call does no harm: it may be retried, and run again after a restart."""
+    cancellable: bool = True
+    """False: once started it can't be stopped, and the user who asks for that is told so."""
+    retries: int = 1
+    """Further runs after a failure that may pass (`unavailable`, or not started), where a run does no harm."""
+    priority: str = "normal"
+    """safety | waiting | normal | background: who goes first. A request of the newest turn counts as `waiting`."""
+    max_running: int | None = None
+    """Runs of this capability at once in the whole process; None: no limit of its own."""
+    ack_after_s: float | None = None
+    first_progress_s: float = 2.5
+    progress_after_s: float | None = None
+    offer_stop_after_s: float | None = None
+    give_up_after_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -138,6 +166,10 @@ class SkillCall:
     zone: str
     memory: dict
     timeout_s: float
+    session: str = ""
+    provenance: str = "live_speech"
+    key: str = ""
+    """Idempotency key of the request: the same in every retry, and after a restart."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +183,8 @@ class SkillOutcome:
     outcome: str = "done"
     """Wording key: done, or the error's code, or the skill's own."""
     text: str = ""
+    brief: str = ""
+    """A short form, for a long reply that was interrupted early; "" where there is none."""
     fields: dict = field(default_factory=dict)
     """What the wording was filled with."""
     result: dict = field(default_factory=dict)
@@ -178,6 +212,10 @@ class SkillCatalog(Protocol):
     """What can be asked for."""
 
     def has(self, skill_id: str) -> bool: ...
+
+    def contracts(self) -> "tuple[Contract, ...]":
+        """What a planner may choose from (harness/plan/contracts.py); the same object every time."""
+        ...
 
     def validate(self, skill_id: str, arguments: dict) -> dict[str, Any]:
         """The arguments, checked and with defaults filled in; raises a VenusError or ValueError that names the field."""

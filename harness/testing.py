@@ -1,9 +1,10 @@
-"""Test doubles for whoever uses the harness: a catalog of listed skills and a runner that follows a script.
+"""Test doubles for whoever uses the harness: a catalog of listed skills, a runner that follows a script, a front end and a
+device in miniature, and whole sessions of them on a virtual clock.
 
-    clock = VirtualClock()
-    catalog = ListedCatalog(SkillSpec("poi.find", slow=True))
-    runner = ScriptedRunner(clock, {"poi.find": Script(text="Two of them.", after_s=3.0)})
-    session = Conversation(Harness(catalog, runner, clock), clock)
+    world = scripted({"poi.find": Script(text="Two of them.", after_s=3.0)}, specs=[SkillSpec("poi.find", slow=True)])
+    task = world.talk.ask("poi.find", {"query": "charger"}, prose="find a charger")
+    await world.talk.run(5)
+    assert world.talk.texts == ["Okay, one moment.", "Two of them."]
 """
 import asyncio
 from collections import deque
@@ -15,7 +16,14 @@ from pydantic import BaseModel
 from harness.delivery import PreparedReply
 from harness.evidence import DelegateRequest, Evidence
 from harness.gate import RATE, Moment
+from harness.backend_skills import SkillBackend
 from harness.harness import Harness
+from harness.journal import Store
+from harness.ledger import Transition
+from harness.limits import SchedulerLimits
+from harness.plan.contracts import Ask, Contract, Planned, Planner, PlanRequest
+from harness.session import Session
+from harness.settings import HarnessSettings
 from harness.task import SkillCall, SkillOutcome, SkillSpec
 from venus_edge.clock import Clock
 from venus_edge.testing import VirtualClock
@@ -26,12 +34,16 @@ class ListedCatalog:
     skills' own sentences by (skill id, outcome)."""
 
     def __init__(self, *specs: SkillSpec, models: dict[str, type[BaseModel]] | None = None,
-                 sentences: dict[tuple[str, str], str] | None = None):
+                 sentences: dict[tuple[str, str], str] | None = None, contracts: Sequence[Contract] = ()):
+        self._contracts = tuple(contracts)
         self._specs = {spec.id: spec for spec in specs}
         self._models, self._sentences = models or {}, sentences or {}
 
     def has(self, skill_id: str) -> bool:
         return skill_id in self._specs
+
+    def contracts(self) -> tuple[Contract, ...]:
+        return self._contracts
 
     def validate(self, skill_id: str, arguments: dict) -> dict:
         model = self._models.get(skill_id)
@@ -58,6 +70,9 @@ class Script:
     """Raised instead of an outcome."""
     memory: Callable[[dict], dict] | None = None
     """What the skill makes of the session memory."""
+    brief: str = ""
+    started: bool = True
+    """False with `ok=False`: it failed before the skill's code ran."""
     ignores_cancel_s: float = 0.0
     """Goes on for so long after its first cancellation, and then returns its outcome all the same."""
 
@@ -102,9 +117,9 @@ class ScriptedRunner:
         self._note("finished", call)
         if script.error:
             raise script.error
-        return SkillOutcome(script.ok, "done" if script.ok else script.code, script.text, code=script.code,
+        return SkillOutcome(script.ok, "done" if script.ok else script.code, script.text, script.brief, code=script.code,
                             memory=script.memory(dict(call.memory)) if script.memory else dict(call.memory),
-                            started=True, took_s=self.clock.now() - began)
+                            started=script.started, took_s=self.clock.now() - began)
 
     def _next(self, skill_id: str) -> Script:
         script = self.scripts.get(skill_id, Script())
@@ -125,8 +140,8 @@ class Conversation:
     `interrupt(heard=…)` flushes the reply that is being spoken.
     """
 
-    def __init__(self, harness: Harness, clock: VirtualClock, *, unit_s: float = 0.1, chars_per_s: float = 15.0):
-        self.harness, self.clock = harness, clock
+    def __init__(self, session: Session, clock: VirtualClock, *, unit_s: float = 0.1, chars_per_s: float = 15.0):
+        self.session, self.clock = session, clock
         self.unit_s, self.chars_per_s = unit_s, chars_per_s
         self.user_speaking = self.turn_open = False
         self.turn = 0
@@ -134,6 +149,10 @@ class Conversation:
         self.speaking: PreparedReply | None = None
         self._until = 0.0
         self._asked = 0
+
+    @property
+    def harness(self) -> Session:
+        return self.session
 
     @property
     def texts(self) -> list[str]:
@@ -144,12 +163,12 @@ class Conversation:
         """The user asks for something, in a turn of its own; the task id."""
         if not same_turn:
             self.turn += 1
-            self.harness.user_turn(self.turn)
+            self.session.user_turn(self.turn)
         self._asked += 1
         pos = self._pos
         request = DelegateRequest(key or f"key-{self._asked}", self.turn,
                                   pos, pos, prose, capability, arguments or {}, repair, lang)
-        return self.harness.accept(request, Evidence.freeze(pos, pos))
+        return self.session.accept(request, Evidence.freeze(pos, pos))
 
     async def run(self, seconds: float) -> None:
         """Let so much time pass, unit by unit."""
@@ -157,13 +176,13 @@ class Conversation:
             await self.clock.advance(self.unit_s)
             if self.speaking and self.clock.now() >= self._until - 1e-9:
                 reply, self.speaking = self.speaking, None
-                self.harness.reply_finished(reply.id, heard=reply.text, unheard="", completed=True, confirmed=True)
-            reply = self.harness.next_reply(Moment(self._pos, self.user_speaking, self.turn_open,
+                self.session.reply_finished(reply.id, heard=reply.text, unheard="", completed=True, confirmed=True)
+            reply = self.session.next_reply(Moment(self._pos, self.user_speaking, self.turn_open,
                                                    self.speaking is not None, self.turn))
             if reply is not None:
                 assert self.speaking is None, "a reply was admitted over another"
                 self.spoken.append((self.clock.now(), reply))
-                self.harness.reply_started(reply.id, f"seg-{len(self.spoken)}")
+                self.session.reply_started(reply.id, f"seg-{len(self.spoken)}")
                 self.speaking = reply
                 self._until = self.clock.now() + len(reply.text) / self.chars_per_s
 
@@ -171,9 +190,71 @@ class Conversation:
         """The user takes the floor; `heard`: the beginning of the reply that was played."""
         reply, self.speaking = self.speaking, None
         assert reply is not None and reply.text.startswith(heard), "nothing is being spoken that begins so"
-        self.harness.reply_finished(reply.id, heard=heard, unheard=reply.text[len(heard):], completed=False,
+        self.session.reply_finished(reply.id, heard=heard, unheard=reply.text[len(heard):], completed=False,
                                     confirmed=True, stopped=stopped)
 
     @property
     def _pos(self) -> int:
         return round(self.clock.now() * RATE)
+
+
+@dataclass
+class ScriptedPlanner:
+    """Answers prose by a table: prose -> what is planned; what is not in it is asked back. Takes `after_s` each time."""
+
+    clock: Clock
+    answers: dict[str, Planned]
+    after_s: float = 0.0
+    asked: list[PlanRequest] = field(default_factory=list)
+
+    async def plan(self, request: PlanRequest) -> Planned:
+        self.asked.append(request)
+        if self.after_s:
+            await self.clock.sleep(self.after_s)
+        return self.answers.get(request.prose, Ask("What do you mean?"))
+
+    async def aclose(self) -> None:
+        return None
+
+
+@dataclass
+class World:
+    """A harness with one session, its parts, and every transition so far."""
+
+    harness: Harness
+    session: Session
+    talk: Conversation
+    runner: ScriptedRunner
+    clock: VirtualClock
+    seen: list[Transition]
+
+    async def restart(self, store: Store | None = None) -> "World":
+        """Another process takes up the session from its records; nothing was ended in an orderly way.
+
+        `store`: another object of the same store, where that is not a MemoryStore.
+        """
+        for name in self.harness.sessions():
+            await self.harness.session(name).leave()
+        runner, backend = ScriptedRunner(self.clock, self.runner.scripts), self.harness.backend
+        harness = Harness(SkillBackend(backend.catalog, runner, backend.planner), backend.catalog, self.clock, settings=self.session.settings,
+                          store=store or self.harness.store)
+        await harness.start()
+        world = _world(harness, runner, self.clock, self.session.id)
+        world.talk.turn, world.talk._asked = self.talk.turn, self.talk._asked
+        return world
+
+
+def scripted(scripts: dict[str, Script | Sequence[Script]] | None = None, *, specs: Sequence[SkillSpec] = (), catalog: ListedCatalog | None = None,
+             clock: VirtualClock | None = None, planner: Planner | None = None, store: Store | None = None,
+             settings: HarnessSettings | None = None, limits: SchedulerLimits | None = None, session_id: str = "session") -> World:
+    """A harness of scripted skills on a virtual clock, with one open session. `store` must be open."""
+    clock = clock or VirtualClock()
+    runner, catalog = ScriptedRunner(clock, scripts or {}), catalog or ListedCatalog(*specs)
+    harness = Harness(SkillBackend(catalog, runner, planner), catalog, clock, settings=settings, limits=limits, store=store)
+    return _world(harness, runner, clock, session_id)
+
+
+def _world(harness: Harness, runner: ScriptedRunner, clock: VirtualClock, session_id: str) -> World:
+    seen: list[Transition] = []
+    session = harness.open_session(session_id, observer=seen.append)
+    return World(harness, session, Conversation(session, clock), runner, clock, seen)

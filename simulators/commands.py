@@ -122,3 +122,17 @@ def eval_drive(argv: list[str]) -> int:
     from simulators.eval_drive import run
 
     return run(args.scenario, args.runs, args.json, args.out, args.mutate)
+
+
+def eval_ledger(argv: list[str]) -> int:
+    """Randomised harness sessions against an account of their own; counts what was lost, repeated or told too late."""
+    from simulators.eval_ledger import run
+
+    return run(argv)
+
+
+def eval_crash(argv: list[str]) -> int:
+    """Kill the harness's process at random points; counts what was lost, repeated or told too late."""
+    from simulators.eval_crash import run
+
+    return run(argv)

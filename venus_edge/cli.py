@@ -15,8 +15,9 @@ SUMMARIES = {
     "say": "Speak one request into the running system",
     "token": "Make a least-privilege join token for a device",
     "config": "Show or check the settings",
-    "bench": "Measure: voice latency, barge-in",
-    "eval": "Play a scenario several times and count what held",
+    "bench": "Measure: voice latency, barge-in, the harness, its parser",
+    "eval": "Count what holds: whole drives, the ledger, crashes, the planner",
+    "harness": "The harness as a service for front ends that are not ours",
 }
 
 

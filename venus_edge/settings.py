@@ -15,7 +15,9 @@ PROCESS_VARIABLES = frozenset({
     "VENUS_CONFIG", "VENUS_CACHE", "VENUS_SUPERVISED", "VENUS_TRACE_DIR", "VENUS_OUT", "VENUS_SCENARIO", "VENUS_DEVICE_TOKEN",
     "VENUS_AGENT_TOKEN", "VENUS_HOST_TOKEN", "VENUS_AGENT_IDENTITY", "VENUS_DRIVE", "VENUS_DRIVER_WAV", "VENUS_LISTEN",
     "VENUS_AGENT_WAIT_S", "VENUS_ENGINE_OPTIONS", "VENUS_ENGINE_TLS_CERT", "VENUS_ENGINE_TLS_KEY", "VENUS_BUS_CERT",
-    "VENUS_BUS_KEY", "VENUS_BUS_CA"})
+    "VENUS_BUS_KEY", "VENUS_BUS_CA", "VENUS_DELEGATION_TOKENS"})
+LLM_PREFIX = "VENUS_LLM_"
+"""Variables of the language-model endpoint, which the session worker reads (docs/operators-llm.md)."""
 """Variables that one process hands to another; not settings."""
 
 
@@ -44,6 +46,8 @@ class Settings(BaseModel):
     """Vehicle signals (kuksa.val gRPC)."""
     bus_token: str = ""
     bus_read_token: str = ""
+    journal: str = ""
+    """Where requests survive a crash of the session worker: a file, redis://…, `memory` for nowhere; "" for a file in the run's folder."""
     health_addr: str = "127.0.0.1:0"
     """HTTP /healthz and /metrics of `venus up`."""
     tls_cert: str = ""
@@ -88,7 +92,7 @@ class Settings(BaseModel):
         """VENUS_* variables that nothing reads: most likely misspelt."""
         env = os.environ if environ is None else environ
         known = {f"VENUS_{f.upper()}" for f in Settings.model_fields} | PROCESS_VARIABLES
-        return sorted(n for n in env if n.startswith("VENUS_") and n not in known)
+        return sorted(n for n in env if n.startswith("VENUS_") and n not in known and not n.startswith(LLM_PREFIX))
 
     def shown(self) -> dict:
         """The settings with secrets masked."""

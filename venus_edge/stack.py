@@ -158,6 +158,8 @@ logging: {{level: warn}}
         return await self.sup.start(self.spec("worker", "cloud_core.worker", ready_s=60, env=lambda: {
             "VENUS_LIVEKIT_URL": self.url, "VENUS_AGENT_TOKEN": self.token(AGENT, "agent", 6 * 3600),
             "VENUS_ENGINE_ADDR": self.engine_addr, "VENUS_ENGINE_TOKEN": self.engine_token,
+            **{name: os.environ[name] for name in ("VENUS_LLM_KEY",) if name in os.environ},
+            "VENUS_JOURNAL": self.settings.journal or str(self.run_dir / "journal.sqlite"),
             "VENUS_ENGINE_CA": self.settings.tls_cert if self.settings.tls_key else ""}))
 
     def metrics(self) -> dict[str, float]:

@@ -23,7 +23,7 @@ HUNG_S = 20.0
 HUNG_CHECK_S = 2.0
 LOG_MAX_BYTES = 16 << 20
 """A log that grows beyond this becomes `<name>.1`, and the one before it is gone."""
-SECRET_ENDINGS = ("_SECRET", "_TOKEN")
+SECRET_ENDINGS = ("_SECRET", "_TOKEN", "_TOKENS", "VENUS_LLM_KEY")
 """VENUS_* variables with these endings are not inherited: each process gets by its Spec the ones that it needs."""
 
 

@@ -79,7 +79,8 @@ def is_ghost(text: str) -> bool:
 
 
 _ASKING = frozenset("""what when where who why how which is are do does did can could would will should set turn open close find take show tell
-    make put lock unlock start stop play call navigate drive search give increase decrease lower raise switch bring get add avoid read""".split())
+    make put lock unlock start stop play call navigate drive search give increase decrease lower raise switch bring get add avoid read
+    book order send text message remind note reserve cancel check remember write compare""".split())
 
 
 def sounds_addressed(text: str) -> bool:

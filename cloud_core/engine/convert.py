@@ -76,7 +76,7 @@ def decision_to(d: fe.Decision) -> pb.Decision:
                           confidence=u.confidence, backchannel=u.backchannel) for u in d.user],
         delegates=[pb.Delegate(span=g.span, opened_seq=g.opened_seq, opened_pos=g.opened_pos, turn=g.turn, prose=g.prose,
                                capability=g.capability, arguments_json=json.dumps(g.arguments, ensure_ascii=False), repair=g.repair,
-                               key=g.key, lang=g.lang) for g in d.delegates],
+                               key=g.key, lang=g.lang, zone=g.zone, provenance=g.provenance) for g in d.delegates],
         overlaps=[pb.Overlap(seg=o.seg, verdict=o.verdict.value, reason=o.reason, onset=o.onset) for o in d.overlaps],
         user_speaking=d.user_speaking, turn_open=d.turn_open, dropped=d.dropped, timings={k: float(v) for k, v in d.timings.items()})
 
@@ -89,6 +89,7 @@ def decision_from(m: pb.Decision) -> fe.Decision:
                               c.reply_id if c.HasField("reply_id") else None, c.turn) for c in m.segments),
         tuple(fe.UserText(u.turn, u.text, u.start, u.end, u.final, u.speaker, u.confidence, u.backchannel) for u in m.user),
         tuple(fe.DelegateEvent(g.span, g.opened_seq, g.opened_pos, g.turn, g.prose, g.capability if g.HasField("capability") else None,
-                               json.loads(g.arguments_json or "{}"), g.repair, g.key, g.lang) for g in m.delegates),
+                               json.loads(g.arguments_json or "{}"), g.repair, g.key, g.lang, g.zone or "driver",
+                               g.provenance or "live_speech") for g in m.delegates),
         tuple(fe.Overlap(o.seg, fe.Verdict(o.verdict), o.reason, o.onset) for o in m.overlaps),
         m.user_speaking, m.turn_open, tuple(m.dropped), dict(m.timings))

@@ -2,7 +2,7 @@
 
 from device_sdk.errors import BadField, BadVersion, TooLarge, UnknownType, WireError
 from device_sdk.wire.ctl import (
-    CTL_TYPES, Ack, Bye, Ctl, Error, Flush, Gate, Hello, Ping, Pong, Reflex, Restore, Vad, Volume, Welcome, encode_ctl, decode_ctl,
+    CTL_TYPES, Ack, Bye, Ctl, Error, Flush, Gate, Hello, Ping, Pong, Reflex, Restore, Screen, Vad, Volume, Welcome, encode_ctl, decode_ctl,
 )
 from device_sdk.wire.effect import (
     EffectAnswer, EffectDone, EffectError, EffectRequest, SignalValue, TaskRef,
@@ -27,7 +27,7 @@ __all__ = [
     "MIC_RATE", "MicPacket", "PROTOCOLS", "PROTOCOL_VERSION", "Ping", "PlayState", "PlayoutLedger", "PlayoutReport",
     "PlayoutState", "Pong", "REPORT_MAX_BYTES", "RPC_CLEAR_BUFFER", "RPC_EFFECT", "RPC_PLAYBACK_FINISHED", "RPC_PLAYBACK_STARTED",
     "Reflex", "Restore", "SPEECH_AHEAD_S", "SPEECH_STREAM_MAX_BYTES", "SignalValue", "TOPIC_CTL", "TOPIC_MIC", "TOPIC_PLAYOUT",
-    "TOPIC_SPEECH", "TOPIC_TRANSCRIPTION", "TaskRef", "TooLarge", "UnknownType", "Vad", "Volume", "Welcome", "WireError",
+    "Screen", "TOPIC_SPEECH", "TOPIC_TRANSCRIPTION", "TaskRef", "TooLarge", "UnknownType", "Vad", "Volume", "Welcome", "WireError",
     "answer_hello", "boot_number", "boot_text", "encode_ctl", "encode_effect", "encode_report", "negotiate", "decode_ctl",
     "decode_effect_answer", "decode_effect_request", "decode_report",
 ]

@@ -126,6 +126,20 @@ class Volume(Wire):
     level: Annotated[float, Field(ge=0, le=1)]
 
 
+class Screen(Wire):
+    """Agent -> device: an outcome that was not spoken after all, for a display. Each `id` is sent once."""
+
+    v: Literal[1] = 1
+    type: Literal["screen"] = "screen"
+    id: Short
+    task: Short
+    kind: Literal["result", "notice", "question"]
+    text: Text
+    reason: Short
+    """Why it was not spoken: declined, interrupted, topic_changed, expired, …"""
+    lang: Short = "en"
+
+
 class Ack(Wire):
     """Agent -> device: the playout edge `n` of this boot arrived."""
 
@@ -141,9 +155,9 @@ class Bye(Wire):
     reason: Short = ""
 
 
-Ctl = Union[Hello, Welcome, Error, Ping, Pong, Gate, Vad, Reflex, Flush, Restore, Volume, Ack, Bye]
+Ctl = Union[Hello, Welcome, Error, Ping, Pong, Gate, Vad, Reflex, Flush, Restore, Volume, Screen, Ack, Bye]
 _CTL: TypeAdapter[Ctl] = TypeAdapter(Annotated[Ctl, Field(discriminator="type")])
-CTL_TYPES = ("hello", "welcome", "error", "ping", "pong", "gate", "vad", "reflex", "flush", "restore", "volume", "ack", "bye")
+CTL_TYPES = ("hello", "welcome", "error", "ping", "pong", "gate", "vad", "reflex", "flush", "restore", "volume", "screen", "ack", "bye")
 
 
 def decode_ctl(payload: bytes) -> Ctl:

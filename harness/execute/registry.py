@@ -20,6 +20,8 @@ from venus_edge.errors import ConfigError
 SKILLS_GROUP, PROVIDERS_GROUP = "venus.skills", "venus.providers"
 SAFETY = ("free", "zoned", "moving_limit", "parked_only")
 USABLE = ("maps", "places")
+CHOICES = {"on_interrupt": ("keep", "cancel", "ask"), "on_topic_change": ("introduce", "drop"),
+           "priority": ("safety", "waiting", "normal", "background")}
 ARGUMENTS_LIMIT = 64 * 1024
 
 
@@ -142,6 +144,11 @@ def _check(skill: type[Skill]) -> None:
         wrong("Args and Result must derive from harness.skill.Args and Result")
     if skill.safety not in SAFETY:
         wrong(f"safety is {skill.safety!r}; allowed: {', '.join(SAFETY)}")
+    for name, allowed in CHOICES.items():
+        if getattr(skill, name) not in allowed:
+            wrong(f"{name} is {getattr(skill, name)!r}; allowed: {', '.join(allowed)}")
+    if not 0 <= skill.retries <= 5:
+        wrong(f"retries is {skill.retries}; allowed: 0 to 5")
     if not 0 < skill.timeout_s <= 120:
         wrong(f"timeout_s is {skill.timeout_s}; allowed: above 0, at most 120")
     if unknown := set(skill.effects.uses) - set(USABLE):

@@ -9,7 +9,7 @@ from cloud_core.conversation import Conversation
 from cloud_core.engine.errors import UnitRefused
 from cloud_core.front_end import (Decision, DelegateEvent, Overlap, PlayoutMark, SegmentChunk, Span, UserText, Verdict)
 from cloud_core.mic import MicAssembler
-from harness import Harness, SkillOutcome, SkillSpec
+from harness import Harness, SkillBackend, SkillOutcome, SkillSpec
 from venus_edge.clock import SystemClock
 from venus_edge.trace import Trace
 
@@ -65,8 +65,11 @@ class Script:
 
 
 class Catalog:
+    def contracts(self):
+        return ()
+
     def has(self, skill_id):
-        return True
+        return not skill_id.startswith("harness.")
 
     def validate(self, skill_id, arguments):
         return arguments
@@ -83,7 +86,7 @@ class Runner:
 async def converse(at, seconds, during=None):
     """Run a conversation with a closed gate for `seconds`; `during(conversation, link)` runs beside it."""
     clock, link, front = SystemClock(), FakeLink(), Script(at)
-    harness = Harness(Catalog(), Runner(), clock)
+    harness = Harness(SkillBackend(Catalog(), Runner()), Catalog(), clock).open_session("device")
     mic = MicAssembler(clock, 40, 0)
     mic.gate(False, 0)
     events = []
@@ -267,9 +270,16 @@ async def test_a_refused_unit_costs_its_reply_one_try_and_not_the_session():
 
 
 async def test_a_fault_in_a_report_ends_the_session_instead_of_passing_unseen():
+    class Faulty:
+        def __init__(self, session):
+            self.session = session
+
+        def __getattr__(self, name):
+            return getattr(self.session, name) if name != "reply_finished" else lambda *a, **k: 1 / 0
+
     async def during(c, link):
         await until(lambda: link.sent)
-        c.harness.reply_finished = lambda *a, **k: 1 / 0
+        c.harness = Faulty(c.harness)
         c.report(PlayoutMark(next(iter(link.sent)), 36_000, RATE, "ended"))
 
     with pytest.raises(ZeroDivisionError):

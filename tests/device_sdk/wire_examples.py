@@ -17,6 +17,7 @@ CTL = {
     "flush": wire.Flush(seg="01J9ZQ4T7N3V8B6X2C5D1F0GHK", id="f1"),
     "restore": wire.Restore(id="r1", reason="backchannel"),
     "volume": wire.Volume(level=0.6),
+    "screen": wire.Screen(id="i1", task="task-1", kind="result", text="The nearest one is on Rue Grimaldi.", reason="declined"),
     "ack": wire.Ack(boot="k3f9", n=17),
     "bye": wire.Bye(reason="closed"),
 }

@@ -1,7 +1,6 @@
 """A session of scripted skills on a virtual clock, as the harness tests use it."""
-from harness import Harness, HarnessSettings, SkillSpec
-from harness.testing import Conversation, ListedCatalog, ScriptedRunner
-from venus_edge.testing import VirtualClock
+from harness import HarnessSettings, SkillSpec
+from harness.testing import ListedCatalog, scripted
 
 POI = SkillSpec("poi.find", timeout_s=90.0, slow=True, supersedes="poi")
 GO = SkillSpec("navigation.go", timeout_s=10.0, supersedes="navigation")
@@ -13,12 +12,9 @@ SPECS = (POI, GO, WINDOW, TEMPERATURE, SCENE)
 
 def world(scripts=None, *, specs=SPECS, sentences=None, models=None, planner=None, **settings):
     """(conversation, runner, list of transitions)."""
-    clock = VirtualClock()
-    runner = ScriptedRunner(clock, scripts or {})
-    seen = []
-    harness = Harness(ListedCatalog(*specs, sentences=sentences, models=models), runner, clock,
-                      HarnessSettings(**settings), seen.append, planner=planner)
-    return Conversation(harness, clock), runner, seen
+    made = scripted(scripts, catalog=ListedCatalog(*specs, sentences=sentences, models=models), planner=planner,
+                    settings=HarnessSettings(**settings))
+    return made.talk, made.runner, made.seen
 
 
 def state(talk, task_id):

@@ -6,7 +6,7 @@ from collections import Counter
 
 from harness.errors import IllegalTransition, UnknownTask
 from harness.journal import replay
-from harness.ledger import DELIVERY_MOVES, EXECUTION_MOVES, GUARDS, Ledger
+from harness.ledger import DELIVERY_MOVES, EXECUTION_MOVES, GUARDS, MOST_DECLINES, Ledger
 from harness.task import DELIVERY_END, EXECUTION_END, Delivery, Execution
 from venus_edge.testing import VirtualClock
 
@@ -148,7 +148,7 @@ class Walk:
             assert self.ledger.get(task.id) == task, "a refused move changed the task"
         else:
             assert to in DELIVERY_MOVES[task.delivery]
-            assert after.declines <= 1 and after.resumes <= 1
+            assert after.declines <= MOST_DECLINES and after.resumes <= 1
             assert after.rest or to in (D.INTERRUPTED, *DELIVERY_END), "nothing to say, and still to be told"
 
     def hear(self, task, part):

@@ -3,7 +3,7 @@ import pytest
 from harness_world import TEMPERATURE, WINDOW, state, world
 from pydantic import BaseModel, Field
 
-from harness import Ask, AskBackPlanner, BadRequest, DelegateRequest, Plan
+from harness import AskBackPlanner, BadRequest, DelegateRequest, PlanRequest
 from harness.testing import Script
 
 
@@ -55,37 +55,9 @@ async def test_prose_without_a_planner_is_asked_back_politely():
     await talk.run(4)
     talk.ask("no.such_skill")
     await talk.run(4)
-    assert talk.texts[0] in [AskBackPlanner().plan("x", "en").text for _ in range(2)]  # two variants, in turn
+    asked = [await AskBackPlanner().plan(PlanRequest("x", "en", ())) for _ in range(2)]  # two variants, in turn
+    assert talk.texts[0] in [ask.text for ask in asked]
     assert talk.texts[1] == "I'm afraid I can't do that." and not runner.calls
-
-
-class ScriptedPlanner:
-    def __init__(self, *answers):
-        self.answers = list(answers)
-
-    def plan(self, prose, lang):
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-async def test_a_planners_answer_is_checked_like_a_typed_call():
-    """Plans run, control, or are asked back; a planner's fault costs one question and not the session."""
-    planner = ScriptedPlanner(Plan("new", "navigation.go", {"destination": "casino"}), Plan("cancel"),
-                              Plan("new", "vehicle.set_temperature", {"celsius": 23}), Ask("Which one?"), RuntimeError(),
-                              Plan("continue", "navigation.go"))
-    talk, runner, _ = world({"navigation.go": Script(after_s=5)}, planner=planner)
-    go = talk.ask(None, prose="to the casino")
-    await talk.run(0.2)
-    talk.ask(None, prose="forget it")
-    await talk.run(2)
-    assert state(talk, go)[0] == "cancelled"
-    for prose in ("make it warm", "that one", "hm", "go on"):
-        talk.ask(None, prose=prose)
-        await talk.run(4)
-    assert [c.skill_id for c in runner.calls] == ["navigation.go"]
-    assert len(talk.texts) == 5 and talk.texts[2] == "Which one?"
 
 
 async def test_the_same_key_is_the_same_task():

@@ -7,9 +7,10 @@ from pathlib import Path
 import harness
 from harness import phrases
 
-PUBLIC = """Ask AskBackPlanner BadRequest Closed CorruptJournal DelegateRequest Delivery Evidence Execution Harness HarnessError
-HarnessSettings HeardWords IllegalTransition Journal Ledger MemoryJournal Moment Plan Planner PreparedReply Record SkillCall
-SkillCatalog SkillOutcome SkillRunner SkillSpec Task Transition UnknownTask UserWords replay""".split()
+PUBLIC = """Ask AskBackPlanner Aside BadRequest Closed Contract CorruptJournal DelegateBackend DelegateRequest Delivery Evidence
+ExecuteContext Execution Harness HarnessError HarnessSettings HeardWords IllegalTransition Journal JournalFault Ledger MemoryJournal
+MemoryStore Moment Plan PlanRequest Planner PreparedReply Record SchedulerLimits ScreenItem Session SkillBackend SkillCall
+SkillCatalog SkillOutcome SkillRunner SkillSpec Store Task Transition UnknownSession UnknownTask UserWords open_store replay""".split()
 
 
 def test_the_public_names_are_these():

@@ -3,7 +3,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from harness import DelegateRequest, Evidence, Harness, Moment
+from harness import DelegateRequest, Evidence, Harness, Moment, SkillBackend
 from harness.catalog import RegistryCatalog
 from harness.execute.registry import Registry
 from harness.execute.runner import SkillRunner
@@ -31,7 +31,9 @@ async def test_requests_corrections_and_cancellations_reach_real_skill_processes
     bus = MemoryBus({"Vehicle.Speed": 50.0})
     runner = SkillRunner(registry, lambda call: bus, SystemClock(), Path("/nonexistent"))
     await runner.start()
-    harness, pos = Harness(RegistryCatalog(registry), runner, SystemClock()), [0]
+    catalog, pos = RegistryCatalog(registry), [0]
+    whole = Harness(SkillBackend(catalog, runner, owns_runner=True), catalog, SystemClock())
+    harness = whole.open_session("car")
     try:
         def ask(turn, capability, arguments, prose="please", repair="new"):
             return harness.accept(DelegateRequest("", turn, pos[0], turn, prose, capability, arguments, repair),
@@ -53,5 +55,4 @@ async def test_requests_corrections_and_cancellations_reach_real_skill_processes
         assert time.monotonic() - began < 1.0 and harness.ledger.get(waiting).execution == "cancelled"
         assert harness.ledger.get(first).delivery == "delivered" and harness.ledger.open() == []
     finally:
-        await harness.close()
-        await runner.close()
+        await whole.close()

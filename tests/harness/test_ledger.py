@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from ledger_walk import TEXT, TTL_S, Walk
 
 from harness.errors import IllegalTransition
-from harness.ledger import DELIVERY_MOVES, EXECUTION_MOVES, GUARDS, TELLS, Ledger
+from harness.ledger import DELIVERY_MOVES, EXECUTION_MOVES, GUARDS, MOST_DECLINES, TELLS, Ledger
 from harness.task import DELIVERY_END, EXECUTION_END, Delivery, Execution
 from venus_edge.testing import VirtualClock
 
@@ -89,7 +89,7 @@ def violate(name, ledger, task_id, clock):
     if name == "fresh":
         clock._now += TTL_S + 1
         return ledger.deliver(task_id, D.DELIVERING)
-    for _ in range(2):
+    for _ in range(MOST_DECLINES + 1):
         ledger.deliver(task_id, D.DELIVERING)
         if name == "resumed":
             ledger.deliver(task_id, D.INTERRUPTED, rest=TEXT)

@@ -93,6 +93,6 @@ async def test_random_sessions_keep_every_promise(first):
                     assert not t.task.superseded_by and t.task.execution not in (Execution.SUPERSEDED, Execution.RUNNING)
         accepted = harness.ledger.counters()["accepted"]
         assert len(ends) == len(told) == accepted and set(ends.values()) == set(told.values()) == {1}, seed
-        assert harness.ledger.open() == [] and not harness._scheduler._runs
+        assert harness.ledger.open() == [] and not harness._lane.runs
     assert all(total[kind] for kind in ("new", "update", "cancel", "status", "duplicate", "interrupted", "declined",
                                         "lost_report", "cancelled")), total

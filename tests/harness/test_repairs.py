@@ -106,7 +106,7 @@ async def test_cancel_with_nothing_to_cancel_is_answered():
 
 
 async def test_a_run_that_ignores_cancellation_is_given_up_after_a_second():
-    """CANCELLED within a second whatever the run does; what it returns later is not spoken."""
+    """CANCELLED within a second whatever the run does; the user is told that it may go on; what it returns later is not spoken."""
     talk, *_ = world({"navigation.go": Script("Surprise.", after_s=0.5, ignores_cancel_s=20)}, ack_after_s=60)
     task = talk.ask("navigation.go", {"destination": "casino"})
     await talk.run(0.2)
@@ -114,7 +114,7 @@ async def test_a_run_that_ignores_cancellation_is_given_up_after_a_second():
     await talk.run(1.1)
     assert state(talk, task)[0] == "cancelled" and talk.harness.ledger.get(task).execution_reason == "unresponsive"
     await talk.run(30)
-    assert talk.texts == [] and talk.harness.ledger.counters()["late_returns"] == 1
+    assert len(talk.texts) == 1 and "isn't stopping" in talk.texts[0] and talk.harness.ledger.counters()["late_returns"] == 1
 
 
 async def test_status_is_told_from_the_ledger():

@@ -100,6 +100,8 @@ def install_project(console: Console) -> None:
          "--no-build-isolation", "--config-settings", "editable_mode=compat", "--editable", "."],
         what="installing the project", env=tool_env(), cwd=root(),
     )  # fmt: skip
+    # What a build left in the checkout would hide commands that were added since from programs started there.
+    shutil.rmtree(root() / "venus_edge.egg-info", ignore_errors=True)
     shutil.rmtree(cache_dir() / "uv", ignore_errors=True)
 
 
