@@ -19,12 +19,12 @@ from harness.errors import Closed, UnknownSession
 from harness.evidence import DelegateRequest, Evidence
 from harness.journal import MemoryStore, Store
 from harness.ledger import Transition
-from harness.limits import SchedulerLimits
+from harness.schedule.limits import SchedulerLimits
 from harness.phrases import Words
 from harness.plan.contracts import Contract
 from harness.recovery import restore
-from harness.scheduler import Scheduler
-from harness.screen import ScreenItem
+from harness.schedule.scheduler import Scheduler
+from harness.deliver.screen import ScreenItem
 from harness.session import Session, Shared
 from harness.settings import HarnessSettings
 from harness.task import SkillCatalog, SkillSpec, Task

@@ -9,7 +9,7 @@ from typing import Callable
 from harness.errors import CorruptJournal
 from harness.evidence import DelegateRequest, Evidence
 from harness.ledger import Ledger, Transition
-from harness.screen import ScreenItem
+from harness.deliver.screen import ScreenItem
 from harness.session import Session, Shared
 from harness.settings import HarnessSettings
 from harness.task import Delivery as D

@@ -18,22 +18,22 @@ from typing import AsyncIterator, Callable
 from harness import phrases
 from harness.backend import DelegateBackend, ExecuteContext
 from harness.control import Controls
-from harness.delivery import DeliveryDesk, PreparedReply
+from harness.deliver.desk import DeliveryDesk, PreparedReply
 from harness.dispatch import ASK, CANCEL, HARNESS_OWN, KEEP, OWN, PLAN, Call, Control, Dispatcher, PlanFirst, Say
 from harness.errors import Closed
 from harness.evidence import DelegateRequest, Evidence
-from harness.gate import Moment
+from harness.deliver.gate import Moment
 from harness.journal import MemoryJournal, Store
-from harness.late import LatePolicy
+from harness.deliver.late import LatePolicy
 from harness.ledger import Ledger, Transition
-from harness.limits import LaneLimits
-from harness.offers import Resolution
+from harness.schedule.limits import LaneLimits
+from harness.deliver.offers import Resolution
 from harness.oral import spoken
 from harness.phrases import Words
 from harness.plan.contracts import Ask, Aside, Plan, Planned
 from harness.planning import plan_request, plan_within, words_of
-from harness.scheduler import Job, RetryPolicy, Scheduler, failed
-from harness.screen import ScreenItem
+from harness.schedule.scheduler import Job, RetryPolicy, Scheduler, failed
+from harness.deliver.screen import ScreenItem
 from harness.settings import HarnessSettings
 from harness.task import Delivery as D
 from harness.task import Execution as E

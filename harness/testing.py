@@ -13,14 +13,14 @@ from typing import Callable, Sequence
 
 from pydantic import BaseModel
 
-from harness.delivery import PreparedReply
+from harness.deliver.desk import PreparedReply
 from harness.evidence import DelegateRequest, Evidence
-from harness.gate import RATE, Moment
+from harness.deliver.gate import RATE, Moment
 from harness.backend_skills import SkillBackend
 from harness.harness import Harness
 from harness.journal import Store
 from harness.ledger import Transition
-from harness.limits import SchedulerLimits
+from harness.schedule.limits import SchedulerLimits
 from harness.plan.contracts import Ask, Contract, Planned, Planner, PlanRequest
 from harness.session import Session
 from harness.settings import HarnessSettings

@@ -43,7 +43,7 @@ def serve(argv: list[str]) -> int:
 
 async def _serve(args: argparse.Namespace) -> None:
     from harness.service.access import Access
-    from harness.stores import open_store
+    from harness.journal.stores import open_store
 
     logs.setup("delegation")
     access, store = Access.load(args.tokens), open_store(args.journal)
@@ -55,7 +55,7 @@ async def _serve(args: argparse.Namespace) -> None:
     from harness.execute.runner import CALLS_LIMIT, SkillRunner
     from harness.harness import Harness
     from harness.host.absent import AbsentVehicleBus
-    from harness.limits import SchedulerLimits
+    from harness.schedule.limits import SchedulerLimits
     from harness.plan.rules import RulePlanner
     from harness.service import server
     from harness.service.limits import ServiceLimits

@@ -5,10 +5,10 @@ import re
 from typing import Any, Iterable, Iterator
 
 from harness.capture.calls import MAX_CALLS
-from harness.delivery import PreparedReply
+from harness.deliver.desk import PreparedReply
 from harness.errors import BadRequest
 from harness.evidence import MAX_PROSE_CHARS, REPAIRS, DelegateRequest, Evidence, HeardWords, UserWords
-from harness.gate import Moment
+from harness.deliver.gate import Moment
 from harness.plan.contracts import Contract
 from harness.service import delegation_pb2 as pb
 from harness.service import views

@@ -15,9 +15,9 @@ from typing import AsyncIterator, Callable, Protocol
 
 import grpc
 
-from harness.delivery import PreparedReply
+from harness.deliver.desk import PreparedReply
 from harness.errors import BadRequest
-from harness.gate import Moment
+from harness.deliver.gate import Moment
 from harness.service import convert
 from harness.service import delegation_pb2 as pb
 from harness.service.errors import ServiceUnavailable, from_message, from_rpc

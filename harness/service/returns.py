@@ -12,9 +12,9 @@ import logging
 from collections import deque
 from typing import AsyncIterator
 
-from harness.delivery import PreparedReply
+from harness.deliver.desk import PreparedReply
 from harness.errors import BadRequest
-from harness.gate import Moment
+from harness.deliver.gate import Moment
 from harness.service import convert
 from harness.service import delegation_pb2 as pb
 from harness.service.book import Held

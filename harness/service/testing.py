@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, AsyncIterator, Sequence
 
 from harness.backend_skills import SkillBackend
-from harness.delivery import PreparedReply
-from harness.gate import RATE, Moment
+from harness.deliver.desk import PreparedReply
+from harness.deliver.gate import RATE, Moment
 from harness.harness import Harness
 from harness.journal import Store
-from harness.limits import SchedulerLimits
+from harness.schedule.limits import SchedulerLimits
 from harness.plan.contracts import Planner
 from harness.service.access import Access
 from harness.service.client import DelegationClient

@@ -1,10 +1,10 @@
 """A delivery desk with its ledger on a clock that is stepped unit by unit: outcomes in, replies out, no skills in between."""
 from dataclasses import dataclass, field
 
-from harness.delivery import DeliveryDesk
-from harness.gate import RATE, Moment
+from harness.deliver.desk import DeliveryDesk
+from harness.deliver.gate import RATE, Moment
 from harness.journal import MemoryJournal
-from harness.late import LatePolicy
+from harness.deliver.late import LatePolicy
 from harness.ledger import Ledger
 from harness.phrases import Words
 from harness.settings import HarnessSettings

@@ -12,8 +12,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from harness.journal import Record  # noqa: E402
-from harness.journal_redis import RedisStore  # noqa: E402
-from harness.journal_sqlite import SqliteStore  # noqa: E402
+from harness.journal.redis import RedisStore  # noqa: E402
+from harness.journal.sqlite import SqliteStore  # noqa: E402
 
 SESSIONS = 5
 FILL = "words that take some room " * 20

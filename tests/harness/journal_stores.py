@@ -4,9 +4,9 @@ import itertools
 import pytest
 
 from harness.journal import MemoryStore, Record
-from harness.journal_redis import RedisStore
-from harness.journal_sqlite import SqliteStore
-from harness.journal_testing import RedisServer
+from harness.journal.redis import RedisStore
+from harness.journal.sqlite import SqliteStore
+from harness.journal.testing import RedisServer
 from harness.ledger import Ledger
 from harness.task import Delivery, Execution
 from venus_edge.testing import VirtualClock

@@ -2,8 +2,8 @@
 import asyncio
 from collections import Counter, defaultdict
 
-from harness.limits import SchedulerLimits
-from harness.scheduler import Job, Scheduler
+from harness.schedule.limits import SchedulerLimits
+from harness.schedule.scheduler import Job, Scheduler
 from harness.task import SkillOutcome
 from venus_edge.testing import VirtualClock
 

@@ -3,7 +3,7 @@ import asyncio
 import sys
 
 from harness import SkillSpec
-from harness.journal_sqlite import SqliteStore
+from harness.journal.sqlite import SqliteStore
 from harness.service.testing import scripted_service
 from harness.testing import Script
 from venus_edge import process

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.affirm import yes_no
+from harness.deliver.affirm import yes_no
 
 YES = ["yes", "Yes, please.", "Yeah.", "sure, go ahead", "OK", "o.k.", "that's fine, thanks", "Mm-hmm.", "uh-huh", "of course", "it's okay",
        "no, sorry, yes", "嗯", "嗯 好的", "好的，谢谢", "可以", "没问题", "對", "是的", "行吧", "OK 好", "嗯嗯"]

@@ -1,7 +1,7 @@
 """The gate: never over a person, and never blocked for ever by what is no person."""
 import pytest
 
-from harness.gate import RATE, Gate, Moment
+from harness.deliver.gate import RATE, Gate, Moment
 from harness.settings import HarnessSettings
 
 UNIT_S = 0.1

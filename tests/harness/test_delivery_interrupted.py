@@ -4,7 +4,7 @@ from desk_world import Desk
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.rest import again, in_short, unheard, without
+from harness.deliver.rest import again, in_short, unheard, without
 
 LONG = ("There are several chargers along the way, and most of them are busy at this hour of the day. The nearest free one is at the port, "
         "4 minutes from here. It has two places, and the price is a little higher than usual. There is another one behind the station as well, "

@@ -6,7 +6,7 @@ from collections import Counter
 from desk_world import UNIT_S, Desk, SlowJournal
 
 from harness.ledger import DELIVERY_MOVES
-from harness.offers import Resolution
+from harness.deliver.offers import Resolution
 from harness.task import DELIVERY_END, EXECUTION_END, Delivery, Execution
 
 CAPABILITIES = ["poi.find", "navigation.go", "vehicle.set_window", "scene.look", "web.search", "vehicle.set_tailgate"]

@@ -8,7 +8,7 @@ from harness_world import SPECS
 
 from harness import (Closed, DelegateRequest, Delivery, Evidence, Harness, MemoryStore, SchedulerLimits, SkillBackend, SkillOutcome, SkillSpec,
                      UnknownSession, UnknownTask)
-from harness.journal_sqlite import SqliteStore
+from harness.journal.sqlite import SqliteStore
 from harness.testing import ListedCatalog, Script, scripted
 from venus_edge.clock import SystemClock
 from venus_edge.errors import BusyError

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.journal_redis import RedisStore
-from harness.journal_sqlite import SqliteStore
-from harness.journal_testing import RedisServer
+from harness.journal.redis import RedisStore
+from harness.journal.sqlite import SqliteStore
+from harness.journal.testing import RedisServer
 from journal_child import FILL
 from journal_stores import record, redis_server  # noqa: F401 (fixture)
 

@@ -6,11 +6,11 @@ import threading
 import pytest
 
 from harness.errors import JournalFault
-from harness.journal_backend import Gone
-from harness.journal_redis import RedisStore
-from harness.journal_sqlite import SqliteStore
-from harness.journal_testing import RedisServer
-from harness.journal_writer import DurableStore
+from harness.journal.backend import Gone
+from harness.journal.redis import RedisStore
+from harness.journal.sqlite import SqliteStore
+from harness.journal.testing import RedisServer
+from harness.journal.writer import DurableStore
 from journal_stores import record
 from venus_edge.errors import ConfigError
 from venus_edge.metrics import METRICS

@@ -5,7 +5,7 @@ import pytest
 import redis
 
 from harness.errors import JournalFault
-from harness.journal_redis import RedisStore
+from harness.journal.redis import RedisStore
 from journal_stores import record, redis_server  # noqa: F401 (fixture)
 from venus_edge.errors import ConfigError
 

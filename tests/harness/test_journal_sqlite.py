@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from harness.errors import JournalFault
-from harness.journal_sqlite import CHECKPOINT_PAGES, SqliteStore
+from harness.journal.sqlite import CHECKPOINT_PAGES, SqliteStore
 from journal_stores import record
 from venus_edge.errors import ConfigError
 
@@ -36,7 +36,7 @@ async def test_two_openers_are_refused(tmp_path):
     store = SqliteStore(path)
     await store.open()
     assert f"in use by process {os.getpid()}" in await refused(path)
-    code = ("import asyncio, sys; from harness.journal_sqlite import SqliteStore; from venus_edge.errors import VenusError\n"
+    code = ("import asyncio, sys; from harness.journal.sqlite import SqliteStore; from venus_edge.errors import VenusError\n"
             "try: asyncio.run(SqliteStore(sys.argv[1]).open())\n"
             "except VenusError as e: print(e.code, e.message)")
     other = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=20)

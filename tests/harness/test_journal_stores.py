@@ -7,7 +7,7 @@ import pytest
 
 from harness.errors import BadRequest, Closed
 from harness.journal import MAX_NOTE_BYTES, MAX_RECORD_BYTES, replay
-from harness.journal_bench import measure
+from harness.journal.bench import measure
 from harness.ledger import Ledger
 from harness.task import Execution
 from journal_stores import a_conversation, a_ledger, durable_place, place, record, redis_server  # noqa: F401 (fixtures)

@@ -6,7 +6,7 @@ import pytest
 from scheduler_world import SchedulerWorld
 
 from harness.errors import Closed
-from harness.scheduler import Job
+from harness.schedule.scheduler import Job
 from venus_edge.errors import BusyError
 from venus_edge.metrics import METRICS
 

@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 from scheduler_world import DONE, SchedulerWorld
 
-from harness.fair_queue import FairQueue
-from harness.job import State
-from harness.scheduler import RetryPolicy
+from harness.schedule.fair_queue import FairQueue
+from harness.schedule.job import State
+from harness.schedule.scheduler import RetryPolicy
 from harness.task import SkillOutcome
 from venus_edge.errors import BusyError
 

@@ -6,7 +6,7 @@ import weakref
 import pytest
 from scheduler_world import DONE, SchedulerWorld
 
-from harness.scheduler import Job, RetryPolicy
+from harness.schedule.scheduler import Job, RetryPolicy
 from harness.task import SkillOutcome
 from venus_edge.errors import BusyError
 from venus_edge.metrics import METRICS

@@ -1,7 +1,7 @@
 """Timers on the injected clock: one asyncio task for all, none while nothing is due."""
 import asyncio
 
-from harness.timers import COMPACT_ABOVE, Timers
+from harness.schedule.timers import COMPACT_ABOVE, Timers
 from venus_edge.testing import VirtualClock
 
 

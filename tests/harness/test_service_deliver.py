@@ -13,7 +13,7 @@ import grpc
 import pytest
 
 from harness import BadRequest, HarnessSettings, MemoryStore, Moment, SkillSpec
-from harness.journal_sqlite import SqliteStore
+from harness.journal.sqlite import SqliteStore
 from harness.service import delegation_pb2 as pb
 from harness.service import delegation_pb2_grpc as rpc
 from harness.service.client import DelegationClient

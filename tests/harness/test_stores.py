@@ -2,8 +2,8 @@
 import pytest
 
 from harness import MemoryStore, open_store
-from harness.journal_redis import RedisStore
-from harness.journal_sqlite import SqliteStore
+from harness.journal.redis import RedisStore
+from harness.journal.sqlite import SqliteStore
 from venus_edge.errors import ConfigError
 
 

@@ -8,18 +8,18 @@ import logging
 from typing import Callable
 
 from harness import phrases
-from harness.admission import asked_elsewhere, awaited, pieces, revive
-from harness.affirm import yes_no
+from harness.deliver.admission import asked_elsewhere, awaited, pieces, revive
+from harness.deliver.affirm import yes_no
 from harness.errors import HarnessError
-from harness.gate import Gate, Moment
-from harness.late import LatePolicy, Notice, Stage
+from harness.deliver.gate import Gate, Moment
+from harness.deliver.late import LatePolicy, Notice, Stage
 from harness.ledger import Ledger
-from harness.offers import Offer, Offers, Resolution
+from harness.deliver.offers import Offer, Offers, Resolution
 from harness.oral import heard_chars
-from harness.outcomes import Outcomes
+from harness.deliver.outcomes import Outcomes
 from harness.phrases import Words
-from harness.replies import InAir, PreparedReply, compose
-from harness.screen import ScreenItem
+from harness.deliver.replies import InAir, PreparedReply, compose
+from harness.deliver.screen import ScreenItem
 from harness.settings import HarnessSettings
 from harness.task import Delivery as D
 from harness.task import Execution as E
@@ -29,7 +29,7 @@ from venus_edge.ids import new_id
 from venus_edge.metrics import METRICS
 
 __all__ = ["DeliveryDesk", "PreparedReply"]
-log = logging.getLogger("harness.delivery")
+log = logging.getLogger("harness.deliver.desk")
 
 SLOWEST_CHARS_PER_S = 6.0
 """Slower than any voice here speaks: for the latest end of a reply whose final report is missing."""

@@ -5,8 +5,8 @@ from harness import phrases
 from harness.dispatch import HARNESS_OWN
 from harness.ledger import Ledger
 from harness.phrases import Words
-from harness.replies import InAir, compose, heard_to
-from harness.rest import again, goes_on
+from harness.deliver.replies import InAir, compose, heard_to
+from harness.deliver.rest import again, goes_on
 from harness.settings import HarnessSettings
 from harness.task import Task
 

@@ -23,13 +23,13 @@ def open_store(address: str) -> Store:
     if sep and kind not in SERVERS:
         raise ConfigError(f"journal: {kind}:// is not known; allowed: a file, {', '.join(f'{s}://…' for s in SERVERS)}, memory")
     if sep:
-        from harness.journal_redis import RedisStore
+        from harness.journal.redis import RedisStore
 
         name = options.pop("name", "harness")
         return RedisStore(place + ("?" + urlencode(options) if options else ""), name)
     level = options.pop("synchronous", "NORMAL").upper()
     if options or level not in LEVELS:
         raise ConfigError(f"journal: '{query}' is not known for a file; allowed: synchronous={' or '.join(LEVELS)}")
-    from harness.journal_sqlite import SqliteStore
+    from harness.journal.sqlite import SqliteStore
 
     return SqliteStore(place, level)

@@ -11,11 +11,11 @@ from collections import OrderedDict
 from itertools import count
 from typing import TYPE_CHECKING
 
-from harness.job import Class, Run
-from harness.places import BUSY, FULL, IDLE, Pool, Tenant
+from harness.schedule.job import Class, Run
+from harness.schedule.places import BUSY, FULL, IDLE, Pool, Tenant
 
 if TYPE_CHECKING:
-    from harness.lane import Lane
+    from harness.schedule.lane import Lane
 
 LEVELS = 2 * len(Class)
 AGEING = (Class.NORMAL, Class.BACKGROUND)

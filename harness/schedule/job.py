@@ -5,10 +5,10 @@ from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Callable, Coroutine
 
 from harness.task import SkillOutcome
-from harness.timers import Timer
+from harness.schedule.timers import Timer
 
 if TYPE_CHECKING:
-    from harness.lane import Lane
+    from harness.schedule.lane import Lane
 
 PRIORITIES = ("safety", "waiting", "normal", "background")
 

@@ -21,8 +21,8 @@ from typing import Any, Sequence
 from urllib.parse import quote, urlsplit
 
 from harness.errors import JournalFault
-from harness.journal_backend import Gone, Op
-from harness.journal_writer import DurableJournal, DurableStore
+from harness.journal.backend import Gone, Op
+from harness.journal.writer import DurableJournal, DurableStore
 from venus_edge.errors import ConfigError
 from venus_edge.ids import new_id
 

@@ -1,13 +1,13 @@
 """Places of the process, its tenants, capabilities and sessions: who holds how many, and which limit refuses a new job."""
 from typing import TYPE_CHECKING
 
-from harness.job import Job, Run
-from harness.limits import SchedulerLimits
+from harness.schedule.job import Job, Run
+from harness.schedule.limits import SchedulerLimits
 from venus_edge.metrics import METRICS
 
 if TYPE_CHECKING:
-    from harness.fair_queue import Line
-    from harness.lane import Lane
+    from harness.schedule.fair_queue import Line
+    from harness.schedule.lane import Lane
 
 IDLE, BUSY, FULL = "idle", "busy", "full"
 """A lane that runs nothing, one that runs something, and one at its limit."""

@@ -14,8 +14,8 @@ import threading
 from pathlib import Path
 from typing import Sequence
 
-from harness.journal_backend import Op
-from harness.journal_writer import DurableJournal, DurableStore
+from harness.journal.backend import Op
+from harness.journal.writer import DurableJournal, DurableStore
 from venus_edge.errors import ConfigError
 from venus_edge.metrics import METRICS
 

@@ -2,7 +2,7 @@
 from dataclasses import dataclass
 from typing import Iterable
 
-from harness.late import Notice
+from harness.deliver.late import Notice
 from harness.task import Task
 
 

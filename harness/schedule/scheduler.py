@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from harness.errors import Closed
-from harness.fair_queue import FairQueue
-from harness.job import Class, Job, RetryPolicy, Run, State, failed
-from harness.lane import Lane, Late, Settle
-from harness.limits import LaneLimits, SchedulerLimits
-from harness.places import Places
+from harness.schedule.fair_queue import FairQueue
+from harness.schedule.job import Class, Job, RetryPolicy, Run, State, failed
+from harness.schedule.lane import Lane, Late, Settle
+from harness.schedule.limits import LaneLimits, SchedulerLimits
+from harness.schedule.places import Places
 from harness.task import SkillOutcome
-from harness.timers import Timers
+from harness.schedule.timers import Timers
 from venus_edge.clock import Clock
 from venus_edge.errors import BusyError
 from venus_edge.metrics import METRICS
 
 __all__ = ["Job", "Lane", "RetryPolicy", "Scheduler", "Snapshot", "failed"]
-log = logging.getLogger("harness.scheduler")
+log = logging.getLogger("harness.schedule.scheduler")
 _lane_limits = lru_cache(maxsize=64)(LaneLimits)
 """Sessions with the same limits share one object."""
 

@@ -5,9 +5,9 @@ The delivery desk (delivery.py) decides what is said when; here the ledger is mo
 from typing import Callable, Iterable
 
 from harness.ledger import WITHDRAWN, Ledger
-from harness.replies import InAir, Part, heard_to
-from harness.rest import goes_on, in_short, unheard, without
-from harness.screen import Screen, ScreenItem
+from harness.deliver.replies import InAir, Part, heard_to
+from harness.deliver.rest import goes_on, in_short, unheard, without
+from harness.deliver.screen import Screen, ScreenItem
 from harness.settings import HarnessSettings
 from harness.task import Delivery as D
 from harness.task import Task

@@ -16,7 +16,7 @@ from typing import Any, Callable, NamedTuple
 
 from harness.errors import Closed, JournalFault
 from harness.journal import Record, checked_id, note_text, record_from, record_text
-from harness.journal_backend import Backend, Gone, Op
+from harness.journal.backend import Backend, Gone, Op
 from venus_edge.errors import ConfigError
 from venus_edge.metrics import METRICS
 

@@ -2,7 +2,7 @@
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Sequence
 
 if TYPE_CHECKING:
-    from harness.journal_writer import DurableJournal
+    from harness.journal.writer import DurableJournal
 
 
 class Op(NamedTuple):

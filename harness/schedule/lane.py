@@ -3,13 +3,13 @@ import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Callable
 
-from harness.job import Class, Job, Run, State
-from harness.limits import LaneLimits
-from harness.places import IDLE, Tenant
+from harness.schedule.job import Class, Job, Run, State
+from harness.schedule.limits import LaneLimits
+from harness.schedule.places import IDLE, Tenant
 from harness.task import SkillOutcome
 
 if TYPE_CHECKING:
-    from harness.scheduler import Scheduler
+    from harness.schedule.scheduler import Scheduler
 
 Settle = Callable[[str, SkillOutcome | None, str], None]
 Late = Callable[[str], None]

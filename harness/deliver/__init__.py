@@ -1,0 +1,1 @@
+"""The way back: which outcome is told when, in which words, and what was heard of it."""
