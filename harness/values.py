@@ -1,59 +1,78 @@
-"""Exact values: the numbers of a request's arguments must be among the words the user said.
+"""Exact values: what a request's arguments hold must be among the words the user said.
 
-Understands digits, English number words (0 to 100, decimals, halves and quarters) and Chinese numerals (0 to 100).
+Numbers in digits and in words (English and Chinese, large ones, decimals, halves, durations in other units), ids as spelled, and,
+where asked for, the words of names, dates and texts.
 """
+import json
 import re
 from typing import Any, Collection
 
-_UNITS = {w: i for i, w in enumerate(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen".split())} | {"oh": 0}
-_TENS = {w: 10 * i for i, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
-_HAN = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0}
-_TOKEN = re.compile(r"\d+(?:[.,]\d+)?|[a-z]+|[零〇一二两三四五六七八九十百点半]+")
+from harness.plan.numerals import numbers_said
+from harness.plan.spelling import spelled
+from harness.plan.text import clean, pieces
+
+_FILLING = frozenset("a an the of to at on in for and 的 了 个".split())
 
 
 def numbers_in(prose: str) -> set[float]:
-    """Every number said in `prose`, each as the longest reading ("twenty two point five" is 22.5 alone)."""
-    tokens = _TOKEN.findall(prose.lower())
-    found: set[float] = set()
-    i = 0
-    while i < len(tokens):
-        value, used = _english(tokens, i)
-        if not used and tokens[i][0].isdigit():
-            value, used = float(tokens[i].replace(",", ".")), 1
-        if not used and not tokens[i].isascii():
-            value, used = _chinese(tokens[i]), 1
-        if used:
-            i += used
-            if tokens[i:i + 3] == ["and", "a", "half"]:
-                value, i = value + 0.5, i + 3
-            found.add(value)
-        else:
-            if tokens[i] in ("half", "halfway"):
-                found |= {0.5, 50.0}
-            elif tokens[i] == "quarter":
-                found |= {0.25, 25.0}
-            i += 1
-    return found
+    """Every number said in `prose`, each as the longest reading ("twenty two point five" is 22.5 alone), with what else the
+    same words can mean (half is also fifty per cent)."""
+    return {reading for n in numbers_said(prose) for reading in (n.value, *n.other)}
 
 
-def unsaid_values(arguments: dict[str, Any], prose: str, derived: Collection[str] = ()) -> tuple[str, ...]:
-    """Names of the arguments that hold a number the user did not say.
+def unsaid_values(arguments: dict[str, Any], prose: str, derived: Collection[str] = (), *, words: Collection[str] = (),
+                  known: Collection[str] = ()) -> tuple[str, ...]:
+    """Names of the arguments that hold something the user did not say.
 
-    Booleans and words are exempt (digits inside a string count); so is what `derived` names, or all with "*". The sign is
-    not compared: "two degrees cooler" is -2.
+    Numbers are looked at everywhere, those inside a string too (an id may have been spelled: "A 7 three" is A73); the sign is not
+    compared: "two degrees cooler" is -2. Booleans are exempt, and so is what `derived` names, or all with "*". The strings that
+    `words` names (see `free_text`) must consist of words that were said. `known`: further texts that count as said (what was
+    said before, names in the session's memory).
     """
     if "*" in derived:
         return ()
-    said = numbers_in(prose)
-    return tuple(name for name, value in arguments.items()
-                 if name not in derived and any(abs(n) not in said for n in _numbers(value)))
+    texts = (prose, *known)
+    said = {reading for text in texts for n in numbers_said(text) for reading in n.readings}  # an hour is also sixty minutes
+    runs = [run.chars for text in texts for run in spelled(text)]
+    heard = {piece for text in texts for piece in pieces(clean(text))} | {piece for text in texts for piece in pieces(text)}
+    joined = ["".join(pieces(text)) for text in texts]
+
+    def unsaid(name: str, value: Any) -> bool:
+        if isinstance(value, str) and _spelled_out(value, runs, joined):
+            return False
+        if any(abs(n) not in said for n in _numbers(value)):
+            return True
+        return name in words and isinstance(value, str) and not _words_said(value, heard, said)
+    return tuple(name for name, value in arguments.items() if name not in derived and unsaid(name, value))
 
 
-def values_in_words(arguments: dict[str, Any], prose: str, derived: Collection[str] = ()) -> bool:
-    """Whether every number in `arguments` is among the user's words."""
-    return not unsaid_values(arguments, prose, derived)
+def values_in_words(arguments: dict[str, Any], prose: str, derived: Collection[str] = (), *, words: Collection[str] = (),
+                    known: Collection[str] = ()) -> bool:
+    """Whether everything exact in `arguments` is among the user's words."""
+    return not unsaid_values(arguments, prose, derived, words=words, known=known)
+
+
+def free_text(schema: dict) -> frozenset[str]:
+    """The arguments of a JSON schema that hold the user's own words: strings without an enum."""
+    def free(part: dict) -> bool:
+        text = json.dumps(part)
+        return '"string"' in text and '"enum"' not in text and '"const"' not in text
+    return frozenset(name for name, part in schema.get("properties", {}).items() if free(part))
+
+
+def _spelled_out(value: str, runs: list[str], joined: list[str]) -> bool:
+    """Whether an id is a run of characters as somebody spelled them."""
+    chars = re.sub(r"[\s\-./]", "", value).upper()
+    return bool(re.search(r"\d", chars)) and (any(chars in run for run in runs) or any(chars.lower() in text for text in joined))
+
+
+def _words_said(value: str, heard: set[str], said: set[float]) -> bool:
+    """Every word (or Chinese character) of a value was heard; a number may have been said in another way."""
+    for piece in pieces(value):
+        number = re.fullmatch(r"\d+", piece)
+        if piece not in heard and piece not in _FILLING and not (number and float(piece) in said):
+            return False
+    return True
 
 
 def _numbers(value: Any) -> list[float]:
@@ -66,43 +85,3 @@ def _numbers(value: Any) -> list[float]:
     if isinstance(value, dict):
         return [n for item in value.values() for n in _numbers(item)]
     return [n for item in value for n in _numbers(item)] if isinstance(value, (list, tuple)) else []
-
-
-def _english(tokens: list[str], i: int) -> tuple[float, int]:
-    """(value, tokens used) of the number words at `i`; used is 0 where there are none."""
-    start, value = i, 0.0
-    if tokens[i] in ("a", "one") and tokens[i + 1:i + 2] == ["hundred"]:
-        value, i = 100.0, i + 2
-    elif tokens[i] in _TENS:
-        value, i = float(_TENS[tokens[i]]), i + 1
-        if i < len(tokens) and 0 < _UNITS.get(tokens[i], 0) < 10:
-            value, i = value + _UNITS[tokens[i]], i + 1
-    elif tokens[i] in _UNITS and tokens[i] != "oh":
-        value, i = float(_UNITS[tokens[i]]), i + 1
-    else:
-        return 0.0, 0
-    if tokens[i:i + 1] == ["point"] and i + 1 < len(tokens):
-        digits, j = "", i + 1
-        while j < len(tokens) and _UNITS.get(tokens[j], 10) < 10:
-            digits, j = digits + str(_UNITS[tokens[j]]), j + 1
-        if digits:
-            value, i = float(f"{int(value)}.{digits}"), j
-    return value, i - start
-
-
-def _chinese(token: str) -> float:
-    whole, _, decimals = token.partition("点")
-    half = whole.endswith("半")
-    whole = whole.rstrip("半")
-    if "百" in whole:
-        head, _, tail = whole.partition("百")
-        value = 100.0 * _HAN.get(head, 1) + (_chinese(tail.lstrip("零")) if tail.lstrip("零") else 0)
-    elif "十" in whole:
-        head, _, tail = whole.partition("十")
-        value = 10.0 * _HAN.get(head, 1) + _HAN.get(tail, 0)
-    else:
-        digits = "".join(str(_HAN[c]) for c in whole if c in _HAN)
-        value = float(digits) if digits else 0.0
-    if decimals:
-        value = float(f"{int(value)}." + "".join(str(_HAN[c]) for c in decimals if c in _HAN) + "0")
-    return value + 0.5 if half else value

@@ -1,7 +1,7 @@
 """Exact values: a number in the arguments must be among the user's words."""
 import pytest
 
-from harness.values import numbers_in, unsaid_values, values_in_words
+from harness.values import free_text, numbers_in, unsaid_values, values_in_words
 
 WORDS = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
          "eighteen nineteen").split()
@@ -45,3 +45,35 @@ def test_only_numbers_are_compared_and_derived_ones_are_exempt():
     assert unsaid_values({"position": 0, "level": 9}, "close it", derived={"position"}) == ("level",)
     assert values_in_words({"position": 0, "level": 9}, "close it", derived={"*"})
     assert not values_in_words({"celsius": 22}, "twenty-one degrees")
+
+
+@pytest.mark.parametrize("prose, said", [
+    ("two hundred and fifty euros", 250), ("three thousand five hundred", 3500), ("一千二百", 1200), ("三万五", 35000), ("in one hour", 60),
+    ("a degree and a half", 1.5), ("百分之五十", 50)])
+def test_large_numbers_and_other_readings_of_the_same_words_count_as_said(prose, said):
+    assert values_in_words({"x": said}, prose) and not values_in_words({"x": said + 7}, prose)
+
+
+@pytest.mark.parametrize("prose, value", [
+    ("where is order A 7 3 K", "A73K"), ("parcel double nine three oh six", "99306"), ("call oh one two three", "0123"), ("订单九杠四四七", "9447"),
+    ("number B2091 please", "B2091")])
+def test_an_id_is_said_when_it_was_spelled(prose, value):
+    """Joined from the characters spoken; another one is not."""
+    assert values_in_words({"id": value}, prose) and not values_in_words({"id": value[:-1] + "5" + value[-1]}, prose)
+
+
+def test_names_and_texts_are_compared_where_asked_for():
+    """Every word, or Chinese character, must have been said, now or before; articles, case and the way a number is said are free."""
+    wanted = {"recipient": "Paula", "text": "I'm late"}
+    assert values_in_words(wanted, "tell Paul I'm late")
+    assert unsaid_values(wanted, "tell Paul I'm late", words=("recipient", "text")) == ("recipient",)
+    assert values_in_words(wanted, "tell her I'm late", words=("recipient", "text"), known=("call Paula",))
+    assert values_in_words({"to": "the 7 Rue Blanche"}, "go to seven rue blanche", words=("to",))
+    assert values_in_words({"when": "下周二"}, "下周二提醒我", words=("when",)) and not values_in_words({"when": "下周三"}, "下周二提醒我", words=("when",))
+    assert values_in_words({"when": "tomorrow"}, "call him", words=("when",), derived=("when",))
+
+
+def test_free_text_is_what_a_schema_leaves_to_the_user():
+    schema = {"properties": {"query": {"type": "string"}, "zone": {"type": "string", "enum": ["driver"]}, "level": {"type": "integer"},
+                             "note": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}
+    assert free_text(schema) == {"query", "note"}

@@ -1,0 +1,152 @@
+"""The first step of a decision: requests about requests, where there is a task or an open question for them."""
+import re
+from typing import TYPE_CHECKING
+
+from harness.plan import asks, control, elliptic, repairs
+from harness.plan.address import ABOUT_PEOPLE, BROADCAST, NOT_WANTED, OTHER_PERSON, SMALL_TALK, SUPPOSED, THINKING
+from harness.plan.clauses import cuts
+from harness.plan.compile import NUMBER
+from harness.plan.contracts import Ask, Aside, Plan, Planned
+from harness.plan.correct import corrected
+from harness.plan.filled import Filled
+from harness.plan.match import LIKELY, STRONG, Match
+from harness.plan.numerals import numbers_said
+from harness.plan.text import asked, is_question
+
+if TYPE_CHECKING:
+    from harness.plan.decision import Decision
+
+_PENDING = ("queued", "running", "ready")
+_TOLD = ("told", "ready", "failed")
+
+
+def controlled(d: "Decision", reason: str) -> Planned | None:
+    """What the words ask of a task, None where they ask for something else. `reason`: the sign that they are not meant for us."""
+    request = d.request
+    said = control.controls(d.text)
+    said += [name for name in control.controls(d.whole) if name not in said]
+    if not request.tasks:
+        if "cancel" in said and not repairs.names_something(d.found, d.text):
+            return Aside("nothing to cancel")
+        return None
+    best = d.best(asked(corrected(d.text, d.last_value)[0]))
+    strong = best is not None and best.filled.complete and best.score >= STRONG
+    if request.question and request.question_task:
+        plan = _answered(d, said, best, strong)
+        if plan is not None:
+            return plan if isinstance(plan, Ask) else d.checked(plan)
+    if control.about_our_work(d.text) and _any(d, _PENDING):
+        return repairs.about_task(d.found, request, d.text, "status")
+    if reason == SMALL_TALK and not set(said) & {"cancel", "status", "repeat", "continue"}:
+        return None
+    if "repeat" in said and not (strong and best.contract.asks >= 0.5 and not _told(d, best.contract.id)) and _any(d, _TOLD):
+        return repairs.about_task(d.found, request, d.text, "repeat")
+    later = _after_cancel(d) if "cancel" in said else None
+    if later:
+        return later
+    if "status" in said and best is not None and any(t.capability == best.contract.id and t.state in _PENDING for t in request.tasks):
+        return repairs.about_task(d.found, request, d.text, "status")
+    if "cancel" in said and not ("update" in said and elliptic.contrast(d.text)):
+        plan = repairs.cancel(d.found, request, d.text, best)
+        if plan:
+            return d.checked(plan)
+        return Aside(reason or "nothing of that kind to cancel")
+    if "status" in said and _any(d, _PENDING) and not _other_question(d, best):
+        return repairs.about_task(d.found, request, d.text, "status")
+    other = strong and best.clues["example"] > 0.5 and best.contract.id not in {t.capability for t in request.tasks}
+    if "continue" in said and (not other or re.match(r"and\b", d.whole, re.I)):
+        return repairs.about_task(d.found, request, d.text, "continue")
+    if reason == NOT_WANTED and "update" not in said and _any(d, _PENDING):
+        plan = repairs.cancel(d.found, request, d.text, best)
+        if plan:
+            return d.checked(plan)
+    if _about_running(d, best, strong):
+        return repairs.about_task(d.found, request, d.text, "status")
+    if reason in (SUPPOSED, ABOUT_PEOPLE, BROADCAST, NOT_WANTED, OTHER_PERSON, THINKING) and "update" not in said:
+        return None
+    half = best is not None and best.filled.missing and best.score >= LIKELY and any(t.capability == best.contract.id for t in request.tasks)
+    if "update" in said or half or elliptic.contrast(d.text) or re.search(r"\binstead\b", d.text, re.I):
+        text = elliptic.bare(d.text)
+        plan = repairs.update(d.found, request, d.text, _correction_match(d, text), True)
+        if plan:
+            return d.checked(plan)
+    elif not strong and _fragment(d):
+        plan = repairs.update(d.found, request, d.text, None, False)
+        if plan:
+            return d.checked(plan)
+    return None
+
+
+def _correction_match(d: "Decision", text: str) -> Match | None:
+    """How a correction reads as a whole request."""
+    final, _ = corrected(text, d.last_value)
+    pair = elliptic.contrast(text)
+    return d.best(asked(pair[0] if pair else final))
+
+
+def _answered(d: "Decision", said: list[str], best: Match | None, strong: bool) -> Planned | None:
+    """The words as the answer to our open question; None where they are about something else."""
+    request = d.request
+    task = next((t for t in request.tasks if t.id == request.question_task), None)
+    if task is None:
+        return None
+    if "cancel" in said and "no" not in said and not re.search(r"\d", d.text) and (control.says_cancel(d.text)):
+        return (Plan("cancel", task.capability, {}, task.id),)
+    other = strong and best.contract.id != task.capability and best.clues["example"] > 0.45 and best.clues["frame"] > 0.75
+    if other and "yes" not in said and "no" not in said:
+        c = d.found.get(task.capability)
+        if not (c and c.contract.group and c.contract.group == best.contract.contract.group):
+            return None
+    plan = repairs.answer(d.found, request, d.text, said)
+    c = d.found.get(task.capability)
+    if plan is None and c and numbers_said(d.text):
+        lacking = [n for n in elliptic.wanted_by(c, task.arguments, request.question) if c.slots[n].role == NUMBER]
+        if lacking:
+            return asks.lacking(c, Filled(outside=lacking), d.lang)
+    return plan
+
+
+def _after_cancel(d: "Decision") -> Planned | None:
+    """"Forget the museum, take me to the beach": the second half says what is wanted instead, or besides."""
+    for left, right in ((cut.left, cut.right) for cut in cuts(d.text)):
+        if "cancel" not in control.controls(left) or "cancel" in control.controls(asked(right)):
+            continue
+        best = d.best(asked(right))
+        if best and best.filled.complete and best.score >= STRONG and not best.contract.whole:
+            plan = repairs.update(d.found, d.request, right, best, True)
+            if plan:
+                return d.checked(plan)
+            ended = repairs.cancel(d.found, d.request, left, d.best(left))
+            return d.checked((*(ended or ()), Plan("new", best.contract.id, best.filled.arguments)))
+    return None
+
+
+def _any(d: "Decision", states: tuple[str, ...]) -> bool:
+    return any(t.state in states for t in d.request.tasks)
+
+
+def _told(d: "Decision", capability: str) -> bool:
+    return any(t.capability == capability and t.state in ("told", "ready") for t in d.request.tasks)
+
+
+def _other_question(d: "Decision", best: Match | None) -> bool:
+    """A question to a capability rather than about our own work."""
+    if best is None or re.search(r"\byou\b|你", d.text, re.I) or best.contract.whole:
+        return False
+    named = max((p for t, p in control.named(d.found, d.text, d.request.tasks) if t.state in _PENDING), default=0.0)
+    return best.filled.complete and best.contract.asks >= 0.4 and best.score >= STRONG and best.clues["frame"] >= 0.6 and named < 2.0
+
+
+def _about_running(d: "Decision", best: Match | None, strong: bool) -> bool:
+    """A question that no capability answers better, and that names work in hand or what we do ("is my message out")."""
+    if not is_question(d.text) or not _any(d, _PENDING) or strong and not best.contract.whole:
+        return False
+    named = max((p for t, p in control.named(d.found, d.text, d.request.tasks) if t.state in _PENDING), default=0.0)
+    return named >= 1.5 and len(d.text) < 60
+
+
+def _fragment(d: "Decision") -> bool:
+    """A few words that are no request by themselves, soon after one."""
+    words = re.findall(r"[A-Za-z']+|[㐀-鿿]|\d+", d.text)
+    best = d.best(d.text)
+    return len(words) <= 8 and best is not None and not is_question(d.text) and d.request.tasks[0].age_s < 60 and not (best.score >= LIKELY + 0.3)
