@@ -88,7 +88,7 @@ _THINKING = re.compile(
     r"|where (?:did|have"
     r"|was|were|on earth|the hell) i\b|now where|where's my (?!next|parcel|order|package|delivery|exit|turn)|where are my (?!parcels|orders)"
     r"|where is my (?!parcel|order|package|delivery|next)|what was i\b|what am i\b|what did i\b|what do i (?:need(?: to)?(?: buy)?"
-    r"|have to (?:buy|get)|want)\b(?! (?:a|an|the))|did i\b(?!.*\b(?:car|doors?|window|boot|trunk)\b(?!.* at home))|why did i|why am i"
+    r"|have to (?:buy|get)|want)\b(?! (?:a|an|the))|did i\b(?!.*\b(?:car|doors?|windows?|boot|trunk|hatch|tailgate)\b(?!.* at home))|why did i|why am i"
     r"|have i (?!got|any)|i (?:should|shouldn't|could|might) (?:probably|maybe|always|have|not|really|get|call|text|ask)|maybe i|perhaps i"
     r"|i (?:think|guess|suppose|hope"
     r"|hate|can't believe|don't believe|forgot|always forget|must have|knew it|need to remember|really (?:need|should|must)|keep forgetting"

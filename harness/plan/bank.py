@@ -1,4 +1,4 @@
-"""Ready phrases (phrases.toml) and asides (asides.toml), their vectors kept on disk, and which capability each group of phrases belongs to."""
+"""Ready phrases (phrases.toml), asides (asides.toml) and control words (controls.toml); their vectors, kept on disk."""
 import hashlib
 import logging
 import tomllib
@@ -25,6 +25,17 @@ def wishes() -> dict[str, tuple[str, ...]]:
 def asides() -> dict[str, tuple[str, ...]]:
     """Kind of aside -> its sentences, cleaned."""
     return _sentences(HERE / "asides.toml", "aside")
+
+
+@lru_cache(maxsize=1)
+def controls() -> dict[str, tuple[str, ...]]:
+    """Operation on a task -> its sentences, cleaned."""
+    return _sentences(HERE / "controls.toml", "control")
+
+
+def ready_texts() -> list[str]:
+    """Every sentence of the files, in the order in which their vectors are kept."""
+    return [t for bank in (wishes(), asides(), controls()) for texts in bank.values() for t in texts]
 
 
 def _sentences(path: Path, table: str) -> dict[str, tuple[str, ...]]:

@@ -11,7 +11,7 @@ from math import log
 
 import numpy as np
 
-from harness.plan.bank import asides, kept_vectors, wishes
+from harness.plan.bank import asides, kept_vectors, ready_texts, wishes
 from harness.plan.contracts import Contract
 from harness.plan.embed import Embedder
 from harness.plan.lexicon import lexicon
@@ -19,6 +19,7 @@ from harness.plan.numerals import numbers_said
 from harness.plan.probe import Probe
 from harness.plan.spelling import spelled
 from harness.plan.text import asked, clean, folded, is_question
+from harness.plan.votes import ControlVote
 
 log_ = logging.getLogger(__name__)
 ATTACH = 0.35
@@ -120,6 +121,8 @@ class CompiledSet:
     """Classes: the contracts in order, then asides."""
     asides: np.ndarray
     """float32 [sentences, dim]"""
+    votes: ControlVote
+    """Which operation on a task some words ask for."""
 
     def get(self, capability: str | None) -> Compiled | None:
         return next((c for c in self.contracts if c.id == capability), None)
@@ -134,8 +137,8 @@ def compile_contracts(contracts: tuple[Contract, ...], embedder: Embedder) -> Co
     flat = [t for ts in texts for t in ts]
     own = kept_vectors(flat, embedder)
     phrases = [(group, t) for group, ts in wishes().items() for t in ts]
-    others = [t for ts in asides().values() for t in ts]
-    ready = kept_vectors([t for _, t in phrases] + others, embedder)
+    ready = kept_vectors(ready_texts(), embedder)
+    told_apart = len(phrases) + sum(map(len, asides().values()))  # the sentences about tasks come last
     compiled, at = [], 0
     for c, mine in zip(contracts, texts):
         compiled.append(_compile(c, own[at:at + len(mine)]))
@@ -146,11 +149,12 @@ def compile_contracts(contracts: tuple[Contract, ...], embedder: Embedder) -> Co
         _attach(compiled, weight, phrases, ready)
         spread = Counter(w for c in compiled for w in c.words)
         weight = {w: log(1 + (len(compiled) + 0.5) / count) for w, count in spread.items()}
-    aside_vectors = ready[len(phrases):]
+    aside_vectors = ready[len(phrases):told_apart]
+    votes = ControlVote(ready[told_apart:], np.concatenate([own, ready[:len(phrases)]]), aside_vectors)
     vectors = np.concatenate([*(c.vectors for c in compiled), aside_vectors])
     labels = np.concatenate([np.full(len(c.vectors), i) for i, c in enumerate(compiled)] + [np.full(len(aside_vectors), len(compiled))]).astype(int)
     weight = {w: k * (0.6 if w in ACTIONS else 1.0) for w, k in weight.items()}
-    return CompiledSet(compiled, weight, Probe(vectors, labels, len(compiled) + 1), aside_vectors)
+    return CompiledSet(compiled, weight, Probe(vectors, labels, len(compiled) + 1), aside_vectors, votes)
 
 
 def _attach(compiled: list[Compiled], weight: dict, phrases: list[tuple[str, str]], vectors: np.ndarray) -> None:

@@ -31,7 +31,7 @@ _CANCEL = re.compile(
     r"|导)了.*|把.+(?:取消|停|撤).*)[ .!]*$", re.I)
 _CANCEL_WORD = re.compile(r"\bcancel\b|\bstop\b|\bnever ?mind\b|\bforget (?:it|that|about|the)\b|\bdrop\b|\babort\b|\bscrap\b|\bdon't\b"
                           r"|\bno longer\b|\bno need\b|取消|算了|不用|停|别|不[㐀-鿿]{1,3}了|不要|撤", re.I)
-_BOTH = re.compile(r"\bboth\b|\ball (?:of (?:it|them)|that)\b|\beverything\b|全都?|都|两个", re.I)
+_BOTH = re.compile(r"\bboth\b|\ball (?:of (?:it|them)|that)\b|\beverything\b|\bthe lot\b|\ball (?:two|three|four|five)\b|全都?|都|两个|统统", re.I)
 _STATUS = re.compile(
     rf"^{_SOFT}(?:how(?:'s| is| are)(?: (?:it|that|this|things|the .+?|my .+?|your .+?|everything))? (?:going|coming(?: along| on)?|looking"
     rf"|progressing|doing)(?: with .+| on .+| so far)?|how (?:far|close)(?: (?:along|are you|have you|did you|is|with|into)).*"
@@ -39,7 +39,8 @@ _STATUS = re.compile(
     rf"|do you need|until you).*"
     r"|(?:is|are)(?: (?:it|that|you|the .+?|my .+?|they))? (?:out|away|on its way|in yet|ready|done|finished|through|complete|sent|booked"
     r"|sorted|still .+|working on .+"
-    r"|gone(?: out)?|confirmed|any closer|nearly there|making progress)(?: (?:yet|already|now|with .+|then|on it))*|any (?:news|progress|luck"
+    r"|gone(?: out)?|confirmed|any closer|nearly there|making progress)(?: (?:yet|already|now|with .+|then|on it))*|any (?:news|progress|luck|joy"
+    r"|sign|hope"
     r"|update|results?|word)(?: .+)?|(?:have|did|has|had) you .+?(?: yet| already| now)?|has (?:it|that|the .+?|my .+?) (?:been |gone |finished"
     r"|worked|arrived at|come).*|did (?:it|that|the .+?|my .+?) (?:work|go|get|send|finish).*"
     r"|what(?:'s| is) (?:taking|keeping|the hold ?up|the status|the progress|happening|going on|the state|holding).*|where (?:are|were) (?:you"
@@ -57,7 +58,7 @@ _OWN_WORK = re.compile(
     rf"|busy).*"
     r"|(?:done|finished|ready) yet|(?:have you )?(?:got|found|heard|finished) anything(?: yet| so far)?|are you (?:getting|making|nearly|almost"
     r"|close|far)\b.*|how much longer(?: (?:will you|do you).*)?|what's taking.*|.{0,6}(?:进行|弄|做|搞|办|处理|准备|安排)(?:得|的)?(?:怎么样|如何|咋样|怎样)了?"
-    r"|.{0,8}(?:进展|进度)(?:如何|怎么样|怎样|呢)?|(?:弄|做|搞|办)?(?:得"
+    r"|.{0,8}(?:进展|进度)(?:如何|怎么样|怎样|呢)?|(?:弄|做|搞|办|查|写|找)到(?:哪|什么)(?:一?步|儿|里|程度|地步)?了?|(?:弄|做|搞|办)?(?:得"
     r"|的)?怎么样了|(?:弄|做|搞|办|查|找|订|写|发|打)?(?:好|完|到|成)了(?:没有?|吗|么)|还没(?:好|完|弄|做|找|查).{0,4}|还要等?多久.{0,2}|有(?:结果|消息|进展|眉目)了?(?:没有?|吗|么))[ .!?]*$", re.I)
 _REPEAT = re.compile(
     rf"^{_SOFT}(?:say (?:that|it|this)(?: (?:part|bit|last .+))?(?: again| once more| one more time| slower| slowly)+.*|say again"

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 from harness.plan import asks, control, elliptic, repairs
 from harness.plan.address import ABOUT_PEOPLE, BROADCAST, NOT_WANTED, OTHER_PERSON, SMALL_TALK, SUPPOSED, THINKING
 from harness.plan.clauses import cuts
-from harness.plan.compile import NUMBER
+from harness.plan.compile import ACTIONS, NUMBER
 from harness.plan.contracts import Ask, Aside, Plan, Planned
 from harness.plan.correct import corrected
 from harness.plan.filled import Filled
+from harness.plan.lexicon import lexicon
 from harness.plan.match import LIKELY, STRONG, Match
 from harness.plan.numerals import numbers_said
 from harness.plan.text import asked, is_question
@@ -25,9 +26,13 @@ def controlled(d: "Decision", reason: str) -> Planned | None:
     request = d.request
     said = control.controls(d.text)
     said += [name for name in control.controls(d.whole) if name not in said]
+    if request.tasks and not set(said) & {"cancel", "status", "repeat", "continue", "yes", "no"}:
+        said += [name for name in voted(d, reason) if name not in said]
     if not request.tasks:
         if "cancel" in said and not repairs.names_something(d.found, d.text):
             return Aside("nothing to cancel")
+        return None
+    if reason in (OTHER_PERSON, ABOUT_PEOPLE) and not request.question and _said_to_somebody(d):
         return None
     best = d.best(asked(corrected(d.text, d.last_value)[0]))
     strong = best is not None and best.filled.complete and best.score >= STRONG
@@ -44,6 +49,9 @@ def controlled(d: "Decision", reason: str) -> Planned | None:
     later = _after_cancel(d) if "cancel" in said else None
     if later:
         return later
+    adjusted = _adjusted(d, best, said)
+    if adjusted:
+        return adjusted
     if "status" in said and best is not None and any(t.capability == best.contract.id and t.state in _PENDING for t in request.tasks):
         return repairs.about_task(d.found, request, d.text, "status")
     if "cancel" in said and not ("update" in said and elliptic.contrast(d.text)):
@@ -65,6 +73,10 @@ def controlled(d: "Decision", reason: str) -> Planned | None:
     if reason in (SUPPOSED, ABOUT_PEOPLE, BROADCAST, NOT_WANTED, OTHER_PERSON, THINKING) and "update" not in said:
         return None
     half = best is not None and best.filled.missing and best.score >= LIKELY and any(t.capability == best.contract.id for t in request.tasks)
+    if ("update" in said or half) and _rather_cancel(d):
+        plan = repairs.cancel(d.found, request, d.text, best)
+        if plan:
+            return d.checked(plan)
     if "update" in said or half or elliptic.contrast(d.text) or re.search(r"\binstead\b", d.text, re.I):
         text = elliptic.bare(d.text)
         plan = repairs.update(d.found, request, d.text, _correction_match(d, text), True)
@@ -75,6 +87,101 @@ def controlled(d: "Decision", reason: str) -> Planned | None:
         if plan:
             return d.checked(plan)
     return None
+
+
+SURE = {"cancel": 0.42, "status": 0.42, "repeat": 0.42, "continue": 0.5, "update": 0.4}
+"""The least score of a vote that counts like control words."""
+
+
+def voted(d: "Decision", reason: str) -> list[str]:
+    """The operation that the words are most alike to, where they are clearly no new request and not meant for somebody else."""
+    scores = d.found.votes.scores(d.planner.vector(d.text))
+    top = max(scores, key=scores.get)
+    if top not in SURE or scores[top] < SURE[top] or scores[top] < max(scores["request"], scores["aside"]) + 0.1 or len(d.text) > 90:
+        return []
+    if reason in (OTHER_PERSON, SUPPOSED, BROADCAST) or top == "update" and reason:
+        return []
+    return [top]
+
+
+_ANOTHER = re.compile(r"\b(?:also|another|too|as well|next|and then|then)\b|另外|再(?:帮|给|找|放|订|发|打|来|查|设|提醒)|还要|也", re.I)
+_POINTS_AT = re.compile(r"\b(?:it|that|one|too|more|less|bit|up|down|only|just|instead|rather)\b|再|太|就行|就好|还是|一?点", re.I)
+
+
+def _adjusted(d: "Decision", best: Match | None, said: list[str]) -> Planned | None:
+    """Another value for the task in hand, said without naming it: "er, nineteen", "drop it to fifteen percent"."""
+    numbers = numbers_said(d.text)
+    if not numbers or _ANOTHER.search(d.text) or is_question(d.text) or len(d.text) > 50 or d.request.question:
+        return None
+    t = d.request.tasks[0]
+    c = d.found.get(t.capability)
+    if c is None or c.whole or t.age_s > 120:
+        return None
+    telling = {h.name for h in lexicon().hits(d.text) if h.name.startswith("#")} - ACTIONS - _SCALE
+    foreign = {h for h in telling if not c.words.get(h)}
+    same = best is not None and (best.contract.id == c.id or c.contract.group and best.contract.contract.group == c.contract.group)
+    if foreign or telling and t.state not in _PENDING and not _POINTS_AT.search(d.text) or not same and telling:
+        return None
+    if not telling and t.state not in _PENDING and not _POINTS_AT.search(d.text) and len(re.findall(r"[A-Za-z']+|[㐀-鿿]", d.text)) > 6:
+        return None
+    if any(s.free for s in c.slots.values()) and "update" not in said and t.state not in _PENDING:
+        return None
+    plan = repairs.update(d.found, d.request, d.text, best if same else None, False)
+    return d.checked(plan) if plan and plan[0].target == t.id else None
+
+
+_SCALE = frozenset("#percent #level #speaker #all #how_much #see #warm #cool #guests #number #driver #passenger #left #right #rear".split())
+"""Concepts that say how much or for whom, not of what."""
+
+
+def _rather_cancel(d: "Decision") -> bool:
+    """Words that look like a correction but are much liker to an end, and give no value of any kind."""
+    scores = d.found.votes.scores(d.planner.vector(d.text))
+    return (scores["cancel"] >= 0.22 and scores["cancel"] > scores["update"] + 0.05 and _any(d, _PENDING)
+            and not numbers_said(d.text) and not elliptic.contrast(d.text))
+
+
+def _said_to_somebody(d: "Decision") -> bool:
+    """Likest to what people say to each other, and no task is named."""
+    scores = d.found.votes.scores(d.planner.vector(d.text))
+    named = max((p for _, p in control.named(d.found, d.text, d.request.tasks)), default=0.0)
+    return max(scores, key=scores.get) == "aside" and named < 0.9
+
+
+def guessed(d: "Decision", planned: Planned, reason: str) -> Planned | None:
+    """What words that led to nothing, or only weakly to something new, ask of a task in hand: by likeness alone. None where they don't."""
+    scores = d.found.votes.scores(d.planner.vector(d.text))
+    named = max((p for _, p in control.named(d.found, d.text, d.request.tasks)), default=0.0)
+    bonus = 0.12 if named >= 1.5 else 0.0
+    order = sorted(SURE, key=scores.get, reverse=True)
+    top = order[0]
+    if reason in (OTHER_PERSON, BROADCAST, SUPPOSED, SMALL_TALK) or len(d.text) > 90:
+        return None
+    if isinstance(planned, Aside):
+        if scores[top] + bonus < GUESS or scores[top] + bonus < scores["aside"] - 0.12:
+            return None
+    elif scores[top] < 0.36 or scores[top] < scores["request"] + 0.05:
+        return None
+    if top == "update" or reason and top == "continue":
+        if reason:
+            return None
+        plan = repairs.update(d.found, d.request, d.text, None, False)
+        return d.checked(plan) if plan else None
+    if top in ("cancel", "status") and not _any(d, _PENDING):
+        return None
+    if top == "repeat" and not _any(d, _TOLD):
+        return None
+    if top == "cancel" or top == "status" and control.says_cancel(d.text) and scores["cancel"] > 0.2:
+        if control.says_cancel(d.text) and named < 0.9 and repairs.names_something(d.found, d.text):
+            return None
+        pending = tuple(t for t in d.request.tasks if t.state in _PENDING)
+        chosen = control.target(d.found, d.text, pending, _PENDING)
+        return d.checked((Plan("cancel", chosen.capability, {}, chosen.id),))
+    return repairs.about_task(d.found, d.request, d.text, top)
+
+
+GUESS = 0.3
+"""The least score of a vote that is followed where nothing else is known of the words."""
 
 
 def _correction_match(d: "Decision", text: str) -> Match | None:
@@ -97,6 +204,8 @@ def _answered(d: "Decision", said: list[str], best: Match | None, strong: bool) 
         c = d.found.get(task.capability)
         if not (c and c.contract.group and c.contract.group == best.contract.contract.group):
             return None
+    if not set(said) & {"yes", "no"} and _rather_cancel(d):
+        said = [*said, "no"]
     plan = repairs.answer(d.found, request, d.text, said)
     c = d.found.get(task.capability)
     if plan is None and c and numbers_said(d.text):

@@ -8,7 +8,7 @@ from harness.plan.address import aside_reason
 from harness.plan.clauses import Cut, cuts
 from harness.plan.compile import ACTIONS
 from harness.plan.contracts import Aside, Plan, Planned, PlanRequest
-from harness.plan.controlled import controlled
+from harness.plan.controlled import controlled, guessed
 from harness.plan.correct import corrected, split_at_marks, without_hesitations
 from harness.plan.filled import Filled
 from harness.plan.lexicon import lexicon
@@ -25,15 +25,17 @@ if TYPE_CHECKING:
     from harness.plan.rules import RulePlanner
 
 log = logging.getLogger(__name__)
-_TOLERATED = {COMMAND: 0.3, WISH: 0.1, QUESTION: -0.05, COMPLAINT: 0.1, FRAGMENT: 0.05, STATEMENT: -0.25}
+_TOLERATED = {COMMAND: 0.4, WISH: 0.2, QUESTION: 0.05, COMPLAINT: 0.2, FRAGMENT: 0.1, STATEMENT: -0.2}
 """How much liker to an aside than to the best capability (probe scores) a sentence of each mood may be and still be a request."""
 _VAGUE = ACTIONS - {"#cancel", "#go", "#find", "#mute"} | {"#percent", "#level", "#speaker", "#all", "#how_much", "#see"}
 """Concepts that alone make no request."""
 _DANGLING = re.compile(r"(?:(?<![\w'])(?:to|at|the|a|an|my|for|with|by|of|um|and|from|about|it called)|(?<=[A-Za-z] )去|调到|调成|设到|开到|设为|设成|改到|改成"
                        r"|给|把|跟|和|叫什么来着|那个什么|什么来着)$", re.I)
 """A sentence that breaks off."""
-_ASKS_FACT = re.compile(r"(?:who|what|which|how|when|where|why)(?:'s|\b)(?! (?:do you|are you|did you|was i|am i|did i|do i|have i))|.*(?:谁|什么"
+_ASKS_FACT = re.compile(r"(?:whose|who|what|which|how|when|where|why)(?:'s|\b)(?! (?:do you|are you|did you|was i|am i|did i|do i|have i))|.*(?:谁|什么"
                         r"|哪|多少|多[高大远长深]|为什么|怎么)", re.I)
+_NOTHING = re.compile(r"(?:(?:in|on|up|the|a|an|it|oh|um|you know|about|for|to|something|一声|一下|一个|一条|个|条)[ ,.]*)+$", re.I)
+"""A text to keep or to send that says nothing."""
 _ASKS = re.compile(r"(?:who|what|why|how|did|does|was|were|has|have|is|are|am)\b|.*(?:吗|谁|为什么)", re.I)
 _POINTING = re.compile(
     r"^(?:turn|switch|put|set|make|open|close|shut|adjust|change|start|do|move|get|find|give|crank|raise|lower|push|pull|fix|stop|play|send"
@@ -57,6 +59,12 @@ class Decision:
         if not self.text:
             return Aside("nothing said")
         reason = aside_reason(self.whole, self.text, self.woken)
+        planned = self._first(reason)
+        if self.request.tasks and (isinstance(planned, Aside) or _weakly_new(self, planned)):
+            return guessed(self, planned, reason) or planned
+        return planned
+
+    def _first(self, reason: str) -> Planned:
         control_plan = controlled(self, reason)
         if control_plan is not None:
             return control_plan
@@ -135,7 +143,7 @@ class Decision:
         return not known and not numbers_said(text) and not (self.request.memory or {}).get("offers") and bool(_POINTING.search(text))
 
     def _single(self, text: str, best: Match) -> Planned:
-        aside = self.probe_aside(self.whole if len(self.whole) < 200 else text)
+        aside = self.probe_aside(text)
         kind = mood(self.whole)
         points = any(isinstance(v, str) and is_reference(v) for v in best.filled.arguments.values())
         if best.contract.refers and best.filled.complete and self.request.memory and points:
@@ -263,7 +271,8 @@ class Decision:
             c = self.found.get(p.capability)
             if p.operation not in ("new", "update", "continue") or not c:
                 continue
-            missing = [n for n in c.required if n not in p.arguments]
+            empty = {n for n, s in c.slots.items() if s.role == "body" and p.operation == "new" and _NOTHING.match(str(p.arguments.get(n, "-")))}
+            missing = [n for n in c.required if n not in p.arguments or n in empty]
             if missing and (p.operation != "continue" or p.arguments):
                 return asks.lacking(c, Filled(missing=missing), self.lang)
             if c.contract.kind != "skill":
@@ -283,6 +292,14 @@ class Decision:
 def _mended_id(old: str, new: str, words: str) -> bool:
     """An id of which only some characters were said again ("it ends in eight")."""
     return bool(old) and set(new) <= set(old) | {char for run in spelled(words) for char in run.chars}
+
+
+def _weakly_new(d: "Decision", planned: Planned) -> bool:
+    """One new task, for words that do not fit its capability well."""
+    if not isinstance(planned, tuple) or len(planned) != 1 or planned[0].operation != "new":
+        return False
+    best = d.best(d.text)
+    return best is None or best.clues["example"] < 0.6 or best.contract.whole is not None
 
 
 def _stands(m: Match | None) -> bool:

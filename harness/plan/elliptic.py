@@ -33,6 +33,7 @@ _CONTRAST = (
     re.compile(r"^(?P<new>.+?) (?:instead of|rather than) (?:the |a |an )?(?P<old>.+)$", re.I),
     re.compile(r"^(?:哦|啊|嗯)?[ ,]*(?:不是|不要|别|不去|不给)(?:给|去|到|放|找)? ?(?P<old>.+?)[ ,]*(?:我说的是|应该是|而是|要的是|我要的?是?|我要|要|是|改成|换成|去|给|找|放)(?:给|去"
                r"|到)? ?(?P<new>.+?)(?:吧|啊|的)?$"),
+    re.compile(r"^(?P<new>[^吗呢?]+?)[ ,]*(?<!是)(?:而不是|不是|不要|别)(?:去|给|打给|发给|到|放|找|订)? ?(?P<old>(?!了)[^吗呢?了,]{1,12}?)(?:吧|啊|的)?$"),
 )
 
 
@@ -101,7 +102,7 @@ def changes(c: Compiled, text: str, base: dict, wanted: tuple[str, ...] = (), fr
                 continue
             if slot.low is not None and not slot.low <= value <= slot.high:
                 continue
-            if n.ordinal:
+            if n.ordinal or not float(value).is_integer() and slot.schema.get("type") == "integer":
                 continue
             out[slot.name] = int(value) if float(value).is_integer() else value
             used.append((n.start, n.end))
@@ -132,7 +133,7 @@ def changes(c: Compiled, text: str, base: dict, wanted: tuple[str, ...] = (), fr
                 out[slot.name] = said.arguments[slot.name]
         elif slot.role == FLAG and slot.name in filled.arguments and filled.arguments[slot.name] != base.get(slot.name, slot.default):
             out[slot.name] = filled.arguments[slot.name]
-        elif slot.role == NUMBER and slot.name not in out and not numbers:
+        elif slot.role == NUMBER and slot.name not in out and all(not float(n.value).is_integer() for n in numbers):
             value = filled.arguments.get(slot.name)
             if value is not None and value != base.get(slot.name):
                 out[slot.name] = value
@@ -168,6 +169,10 @@ def _spelled_change(c: Compiled, text: str, old: str, base: dict) -> dict | None
         runs = [r for r in spelled(text) if r.start >= m.end() - 1]
         if runs:
             return {slot.name: runs[0].chars + before[len(runs[0].chars):]}
+    m = _ONE_CHARACTER.search(text)
+    gone, new = ((m["old"] or m["old2"]).upper(), (m["new"] or m["new2"]).upper()) if m else ("", "")
+    if gone and before.count(gone) == 1:
+        return {slot.name: before.replace(gone, new)}
     if old:
         gone, new = [r.chars for r in spelled(old)] or [old.strip().upper()], [r.chars for r in spelled(text)] or [bare(text).strip().upper()]
         if gone and new and len(gone[-1]) < len(before) and before.count(gone[-1]) == 1 and len(new[-1]) <= 3:
@@ -175,12 +180,18 @@ def _spelled_change(c: Compiled, text: str, old: str, base: dict) -> dict | None
     return None
 
 
+_ONE_CHARACTER = re.compile(
+    r"\b(?:the )?(?P<old>[A-Za-z0-9]) (?:was|is|should|needs to|has to|must)(?: \w+){0,3}? (?:a |an )?(?P<new>[A-Za-z0-9])$"
+    r"|(?<![A-Za-z0-9])(?P<old2>[A-Za-z0-9]) ?(?:应该|其实)是 ?(?P<new2>[A-Za-z0-9])$", re.I)
+"""One character of an id for another: "the B should be a D"."""
+
+
 def _counts(words: str, n, slot) -> bool:
     """Whether the number counts people (or another unit that the slot's examples use)."""
     after, before = words[n.end:].lower().lstrip(" -"), words[:n.start].lower()
     if slot.name in ("people", "guests", "persons", "seats"):
         leads = re.search(r"(?:for|party of|table for|there(?:'ll be| will be| are|'s)|we(?:'re| are|'ll be)) $", before)
-        return bool(re.match(r"people|persons?|guests?|of us|个?人|位|adults|seats|diners", after) or leads
+        return bool(re.match(r"people|persons?|guests?|of us|个?人|位|个(?!小时|钟|月)|adults|seats|diners", after) or leads
                     and not re.match(r"(?:thirty|fifteen|forty|o'clock|pm|am|in the|点)", after))
     return any(after.startswith(u) for u in slot.units) or not slot.units
 

@@ -14,6 +14,8 @@ _VERBS = frozenset("""
     track cancel end charge limit heat cool warm crank bump roll wind pop crack read give keep kill mute plan compare draft research summarise
     summarize prepare compose organise organize explain translate describe recommend suggest list calculate help try use change move adjust drop
     skip repeat continue resume pause leave lift release secure blast fill connect put pull push bring tune stick throw fetch pick grab record
+    carry punch whisk steer nip pop swing hunt dig track sort scribble chase figure draw resume tap key direct speed knock ease fire queue pipe
+    stream spin shout fill top clear exit arrange order scan tone swap grant allow shift flick dim brighten hook pass hand name rank outline
     save wake alert nudge ping inform notify reply shoot look""".split())
 _WISH = re.compile(
     r"^(?:i|we)(?:'d| would| really| just)* (?:want|need|like|love|wanna|gotta|fancy|prefer|appreciate|wish to|could (?:do|use)|have to|must"

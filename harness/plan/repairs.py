@@ -17,7 +17,8 @@ _PENDING = ("queued", "running", "ready")
 def cancel(found: CompiledSet, request: PlanRequest, text: str, best: Match | None) -> tuple[Plan, ...] | None:
     """The tasks to end, or None where the words end something that is no task of ours."""
     tasks = request.tasks
-    if control.says_both(text) and re.search(r"\bboth\b|\ball of\b|\ball that\b|\beverything\b|全都?|两个都|都(?:取消|停|不要)", text, re.I):
+    if control.says_both(text) and re.search(
+            r"\bboth\b|\ball of\b|\ball that\b|\beverything\b|\bthe lot\b|\ball (?:two|three|four|five)\b|全都?|统统|两个都|都(?:取消|停|不要)", text, re.I):
         live = [t for t in tasks if t.state in _PENDING]
         if len(live) > 1:
             return tuple(Plan("cancel", t.capability, {}, t.id) for t in live)
@@ -129,6 +130,11 @@ def _by_name(found: CompiledSet, text: str, tasks: list[LiveTask]) -> list[LiveT
     """Tasks in the order in which a fragment is tried on them: the one named, then the newest."""
     scored = dict((t.id, p) for t, p in control.named(found, text, tuple(tasks)))
     top = max(scored.values())
+    pair = elliptic.contrast(text)
+    if pair:  # what it is not, says which task is meant
+        mine = next((t for t in tasks if any(isinstance(v, str) and pair[1].lower() in v.lower() for v in t.arguments.values())), None)
+        if mine:
+            return [mine, *(t for t in tasks if t is not mine)]
     return sorted(tasks, key=lambda t: 0 if top >= 0.9 and scored[t.id] >= top - 0.01 else 1)
 
 

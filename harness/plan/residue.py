@@ -20,7 +20,8 @@ _LEFT_PHRASES = re.compile(
     r"|i (?:would|'d) (?:like|love)|i'm in the mood for|the nearest|the closest|nearest|closest|a nearby|nearby|some nearby|the next"
     r"|a bit of)\b", re.I)
 _LEFT_ZH = re.compile(
-    r"^(?:能买到|可以买到|买得到|买到|离我们|离这儿?里?|近一?点的|近的|离我|会不会|要不要|是不是|用不用|需不需要|能不能|我们|咱们|咱|我|你|您|想要|想|要|需要|去|到|在|往|回|带|送|把|给|帮|请|先|马上|赶紧|快|就|那就|再|还|也|来"
+    r"^(?:这会儿|这个点|这时候|眼下|目前|能买到|可以买到|买得到|买到|离我们|离这儿?里?|近一?点的|近的|离我|会不会|要不要|是不是|用不用|需不需要|能不能|我们|咱们|咱|我|你|您|想要|想|要|需要|去|到|在|往|回|带|送|把|给|帮|请|先|马上|赶紧"
+    r"|快|就|那就|再|还|也|来"
     r"|一下|一个|一家|一首|一些"
     r"|一趟|趟|什么(?=[㐀-鿿]{2})|一点|一段|一|个|家|首|点|些|下|段|的|有没有|有|没有|哪里可以|哪儿可以|哪里能|哪里"
     r"|哪儿|哪|哪个|看看|看|现在|最近的|最近|附近的|附近|周围的|周围|这附近|这边|这里|是|能|可以|会|得|直接|还是|麻烦|问问|问|知道|那个|这个|某个|任意|随便|能不能|能否|打算|准备|走|出发|随便|听|放)")
@@ -102,7 +103,7 @@ def _left(c: Compiled, text: str, start: int, end: int, hits: list, kinds: list)
     return start + m.end() if m else start
 
 
-_RIGHT_CLAUSE = re.compile(r"[ ,]+(?:(?:that |which )?you(?:'ve| have)?(?: just)? (?:mentioned|said|offered|found|told me(?: about)?|suggested"
+_RIGHT_CLAUSE = re.compile(r"[ ,]+(?:as (?:our|my|the|a) (?:next )?(?:destination|stop)|(?:that |which )?you(?:'ve| have)?(?: just)? (?:mentioned|said|offered|found|told me(?: about)?|suggested"
                            r"|named)|that's|which is|that is|that are)$", re.I)
 
 

@@ -6,7 +6,7 @@
 
 A sentence goes through these steps (decision.py); the first that knows an answer gives it.
 1. control words with a task to apply them to: end it, how far is it, say that again, go on, a correction, an answer to our question
-   (control.py, controlled.py, repairs.py, elliptic.py)
+   (control.py, controlled.py, repairs.py, elliptic.py); a vote of sentence vectors beside the words (votes.py, controls.toml)
 2. signs that it was not meant for the assistant (address.py, mood.py), weighed against how well it fits a capability (meant.py)
 3. self-corrections resolved (correct.py), several requests taken apart (clauses.py), each matched against every contract (match.py:
    framing words, sentence vectors, arguments found by slots.py)

@@ -13,13 +13,24 @@ _WAKE = re.compile(r"(?<!\w)(?:(?:hey|hi|ok|okay|hello|嘿|喂|你好|小)\s*,?\
 _PREFIX = re.compile(
     r"^(?:please|kindly|(?:could|can|would|will|might) (?:you|u)(?: please| kindly| possibly"
     r"| maybe)?(?: just)?(?: be so kind as to)?(?! (?:hear|see|believe|imagine|tell))"
+    r"|(?:is there )?(?:any|a) (?:chance|way) (?:that )?(?:you|we) (?:could|can|might)(?: please)?|(?:would|will) it be (?:possible|ok(?:ay)?"
+    r"|alright) (?:for you )?to|(?:do|would) you (?:think|reckon) you (?:could|can|might)|(?:are|would) you (?:be )?able to|(?:see|try) (?:if"
+    r"|whether) you can"
+    r"|(?:i'd|we'd) (?:appreciate it|be grateful|be glad) if you (?:could|would)|(?:it would|it'd|that would) be (?:great|nice|lovely"
+    r"|good) if you (?:could|would)"
+    r"|i was hoping you (?:could|would|might)"
+    r"|(?:i|we)(?:'d| would) (?:really )?like for you to|how about you|why don't you|go and|make sure to|be so (?:kind|good) (?:and|as to)"
+    r"|feel free to"
+    r"|mind(?= \w+ing\b)"
     r"|would you mind|do you mind|i(?:'d| would) (?:like|love|want) you to|i (?:want|need) you to|i was wondering if you could|if you (?:could"
     r"|would|don't mind)"
     r"|do me a favou?r and|(?:hi|hey|hello)(?= there)? (?:there)?|ok(?:ay)?|right|so|well|now|alright|all right|good|great|listen(?=,)"
     r"|look(?=,)|oh|um|yeah|also|and|then|go ahead and|just|quickly|quick"
     r"|be a dear and|could we|can we(?= (?:have|get|turn|set|open|close|put|make))|maybe you could|perhaps you could|i think you should"
     r"|you should|you can"
-    r"|请问|请|麻烦你?(?:帮我?)?|劳驾|你?能不能|你?可不可以|你?能|可以|帮忙|帮我 ?(?=\S)|帮我们|给我(?=[查找放来订写设搜开关导打讲说看])|帮(?=[忙查找])|好的?(?=[,. ])|那么?(?=[,. 就你我帮请])|对了|哎|喂|嘿|诶"
+    r"|(?:有没有可能|看看能不能|看能不能|看你能不能|能否|方不方便|方便的话|有空的话|不好意思|打扰一下|辛苦(?:你)?|烦请|帮个忙)(?=[,. ]?[㐀-鿿A-Za-z])"
+    r"|另外(?:再|也|还)?|顺便|还有(?=帮|给|查|找|把|放)|再(?=帮我|给我|查查|找找|看看|搜搜)|请问|请|麻烦你?(?:帮我?)?|劳驾|你?能不能|你?可不可以|你?能|可以|帮忙|帮我 ?(?=\S)|帮我们"
+    r"|给我(?=[查找放来订写设搜开关导打讲说看])|帮(?=[忙查找])|好的?(?=[,. ])|那么?(?=[,. 就你我帮请])|对了|哎|喂|嘿|诶"
     r"|欸|好(?=[,.]))(?:[ ,.]+|(?=[一-鿿])|$)",
     re.I)
 _SUFFIX = re.compile(
