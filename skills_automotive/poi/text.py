@@ -26,6 +26,11 @@ _SAME = {  # English or spelled-out -> the word as names have it after stripping
 STREET_WORDS = frozenset("rue avenue boulevard place quai chemin allee esplanade ruelle escalier tunnel promenade impasse "
                          "square passage rond-point giratoire sentier rampe montee descente lacets".split())
 
+_ZH_FILLERS = re.compile(
+    "^(?:请|麻烦|帮我|给我|我想|我要|想要|想|要|有没有|哪里有|哪儿有|哪有|找找|查找|搜索|看看|找|查|搜|去|一下|下)+"
+    "|(?:在|离)?(?:我|车|这)?(?:附近|周边|周围|旁边)(?:儿|里)?(?:最近)?(?:的|有没有|有|哪里有|哪有)?|(?:离我|离这|离车)?最近(?:的|有)?"
+    "|^(?:(?:一|几|两|哪)(?:家|个|座|间|处)|什么|哪些)(?=.)|(?:在哪里|在哪儿|在哪|怎么走|吗|呢|吧|有没有|有吗)+$|^的|的$")
+
 
 @lru_cache(maxsize=8192)
 def plain(text: str) -> str:
@@ -38,7 +43,7 @@ def plain(text: str) -> str:
 @lru_cache(maxsize=8192)
 def normal(text: str) -> str:
     """`plain` without filler words: what remains says which place is meant. Only fillers: they are kept."""
-    words = plain(text).split()
+    words = [without_fillers(w) if w[0] >= "\u4e00" else w for w in plain(text).split()]
     return " ".join([w for w in words if w not in _FILLERS] or words)
 
 
@@ -63,3 +68,22 @@ def sounds(text: str) -> str:
     for pattern, sound in _SOUNDS:
         words = pattern.sub(sound, words)
     return words.replace(" ", "")
+
+
+def without_fillers(run: str) -> str:
+    """A run of Chinese characters without what leads to a place's name: "帮我找一家附近的药店" -> "药店"."""
+    before = None
+    while run != before:
+        before, run = run, _ZH_FILLERS.sub("", run) or run
+    return run
+
+
+def is_chinese(text: str) -> bool:
+    """Whether there is any Chinese character."""
+    return any("\u4e00" <= c <= "\u9fff" for c in text)
+
+
+def toneless(pinyin: str) -> str:
+    """Pinyin without its tone marks and in lower case; "ü" becomes "v", as it is typed."""
+    pinyin = pinyin.lower().translate(str.maketrans("üǖǘǚǜ", "vvvvv")).replace("'", "").replace("’", "")
+    return "".join(c for c in unicodedata.normalize("NFKD", pinyin) if not unicodedata.combining(c))
