@@ -1,4 +1,6 @@
-"""Navigation: the maps provider over Valhalla and the skills that set, tell and end the route."""
-from skills_automotive.navigation.skills import SKILLS
+"""Navigation: the maps provider over Valhalla, the skills that set, change, tell and end the route, and turn-by-turn guidance."""
+from skills_automotive.navigation import ev_skills, route_skills, skills
+
+SKILLS = [*skills.SKILLS, *route_skills.SKILLS, *ev_skills.SKILLS]
 
 __all__ = ["SKILLS"]

@@ -1,10 +1,14 @@
 """The navigation and places skills on the real map, with a vehicle in memory."""
+import re
+
 import pytest
 
 from harness.execute.testing import MemoryBus, run_skill
 from harness.host.errors import UnsafeNow
 from harness.host.providers import Maneuver, Point, Route
-from skills_automotive.navigation.guidance import next_step, via
+from skills_automotive.navigation import SKILLS as NAVIGATION
+from skills_automotive.navigation.narrative import next_step, via
+from skills_automotive.navigation.route_skills import Favourite
 from skills_automotive.navigation.skills import LATITUDE, LONGITUDE, Cancel, FindAndGo, Go, Status
 from skills_automotive.poi.skills import Find
 
@@ -143,3 +147,31 @@ def test_the_next_step_is_told_with_its_distance_in_both_languages():
     assert next_step(route, "en") == ("two hundred and fifty metres", "turn right onto Avenue C")
     assert next_step(route, "zh") == ("二百五十米", "右转进入Avenue C")
     assert next_step(_route((1, "Rue A", 90, "Go."), (4, "", 0, "You have arrived.")), "en") == ("ninety metres", "you arrive")
+
+
+@pytest.mark.parametrize("skill", NAVIGATION, ids=lambda s: s.id)
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_examples_are_there_in_both_languages_valid_and_different(skill, lang):
+    """At least four a language, none twice, each with arguments that the skill takes unchanged."""
+    rows = skill.examples[lang]
+    assert len(rows) >= 4 and len({text for text, _ in rows}) == len(rows)
+    for text, arguments in rows:
+        given = skill.Args.model_validate(arguments).model_dump()
+        assert {name: given[name] for name in arguments} == arguments, text
+        assert bool(re.search("[一-鿿]", text)) is (lang == "zh"), text
+
+
+async def test_every_example_runs_to_a_spoken_outcome(ask):
+    """With a trip under way, a charge and something offered, no example ends in a fault or in a sentence of the harness's own."""
+    battery = "Vehicle.Powertrain.TractionBattery."
+    ask.bus.values |= {battery + "StateOfCharge.Displayed": 60.0, battery + "NetCapacity": 60}
+    for lang in ("en", "zh"):
+        for skill in NAVIGATION:
+            for text, arguments in skill.examples[lang]:
+                ask.memory = {}
+                await ask(Favourite, name="home")
+                await ask(Find, query="restaurant")
+                await ask(Go, destination="the casino")
+                outcome = await ask(skill, lang=lang, **arguments)
+                assert outcome.ok or outcome.code in ("not_found", "needs_input"), (text, outcome)
+                assert "{" not in outcome.text and outcome.text[-1] in ".?。？", (text, outcome.text)

@@ -13,7 +13,8 @@ from venus_edge.wording import LANGUAGES
 SKILLS = [*navigation.SKILLS, *poi.SKILLS, *vehicle.SKILLS]
 PROVIDERS = {"maps": "skills_automotive.navigation.valhalla_maps:open_maps", "places": "skills_automotive.poi.places:open_places"}
 CAPABILITIES = {
-    "poi.find", "navigation.go", "navigation.find_and_go", "navigation.status", "navigation.cancel", "vehicle.set_temperature",
+    "poi.find", "poi.next", "poi.more", "poi.details", "poi.call", "poi.attribution", "navigation.go", "navigation.find_and_go", "navigation.status", "navigation.cancel", "navigation.resume",
+    "navigation.alternatives", "navigation.avoid", "navigation.via", "navigation.favourite", "navigation.reach", "navigation.ev", "vehicle.set_temperature",
     "vehicle.adjust_temperature", "vehicle.set_fan", "vehicle.set_seat_heating", "vehicle.set_window", "vehicle.set_tailgate",
     "vehicle.set_lock", "vehicle.set_volume", "vehicle.status"}
 
