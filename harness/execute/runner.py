@@ -15,6 +15,7 @@ from harness.execute.bridge import HostBridge
 from harness.execute.pool import Process, ProcessPool
 from harness.execute.registry import Registry, RegistrySpec
 from harness.host.providers import VehicleBus
+from harness.sandbox.policy import Layer, Sandbox
 from harness.skill import SkillError
 from harness.task import SkillCall, SkillOutcome
 from venus_edge.clock import Clock, SystemClock
@@ -37,11 +38,13 @@ class SkillRunner:
     """The skill processes of one session worker."""
 
     def __init__(self, spec: RegistrySpec | Registry, vehicle: Callable[[SkillCall], VehicleBus], clock: Clock | None = None,
-                 cache_dir: Path | None = None):
-        """`vehicle(call)` makes the bus that carries this call's effects (its task, zone and idempotency key)."""
+                 cache_dir: Path | None = None, sandbox: Sandbox | None = None):
+        """`vehicle(call)` makes the bus that carries this call's effects (its task, zone and idempotency key).
+
+        `sandbox`: how the skill processes are locked (harness.sandbox); start() raises SandboxMissing where that can't be had."""
         self.registry = spec if isinstance(spec, Registry) else Registry.from_spec(spec)
         self._vehicle, self._clock = vehicle, clock or SystemClock()
-        self._pool = ProcessPool(self.registry.spec, cache_dir)
+        self._pool = ProcessPool(self.registry.spec, cache_dir, sandbox)
         self._active = 0
         self._retiring: set[asyncio.Future] = set()
 
@@ -53,6 +56,11 @@ class SkillRunner:
         """End every skill process; calls that still run end with an error."""
         await self._pool.close()
         await asyncio.gather(*self._retiring, return_exceptions=True)
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """What locks the skill processes, as the first one reported it; () without a sandbox or before the start."""
+        return self._pool.layers
 
     async def run(self, call: SkillCall, on_progress: OnProgress = lambda outcome, text: None) -> SkillOutcome:
         """Run one call to its end. Raises BusyError, and CancelledError after the process is confirmed dead."""
@@ -81,7 +89,7 @@ class SkillRunner:
                 METRICS.add("venus_harness_skill_timeouts_total")
                 return self._failure(call, "timeout", f"did not end within {timeout_s} s", {}, began=began, started=talk.started)
             answer = running.result()
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except ConnectionError:
             METRICS.add("venus_harness_skill_crashes_total")
             return self._failure(call, "internal", "the skill's process ended", {}, began=began, started=talk.started)
         except ValueError as err:  # FrameTooLarge, broken JSON, a limit
@@ -104,7 +112,7 @@ class SkillRunner:
     async def _retire(self, talk: "_Talk", running: asyncio.Future) -> None:
         """Free the call's place once its process is dead."""
         try:
-            if talk.process is not None:
+            if talk.process is not None and not (talk.again and self._pool.take_back(talk.process)):
                 await self._pool.kill(talk.process)
             await asyncio.gather(running, return_exceptions=True)
         finally:
@@ -142,6 +150,8 @@ class _Talk:
         self._stopping = False
         self.process: Process | None = None
         self.started = False
+        self.again = False
+        """Whether the process may serve another call."""
 
     def ask_to_stop(self) -> None:
         """The soft end: the skill may tidy up, but nothing of it reaches the vehicle any more."""
@@ -149,17 +159,17 @@ class _Talk:
         self._send({"t": "cancel"})
 
     def _send(self, message: dict) -> None:
-        if self.process is None or self.process.writer.transport.is_closing():
+        if self.process is None:
             return
         try:
             data = pipe.encode(message)
         except (pipe.FrameTooLarge, TypeError, ValueError):
             data = pipe.encode({"t": "answer", "id": message.get("id"), "ok": False,
                                 "error": {"code": "unavailable", "message": "the host's answer does not fit a message"}})
-        self.process.writer.write(data)
+        self.process.channel.send(data)
 
     async def run(self) -> dict:
-        """The skill's last message; raises ConnectionError, IncompleteReadError or ValueError when there is no proper one."""
+        """The skill's last message; raises ConnectionError or ValueError when there is no proper one."""
         call = self._call
         self.process = await self._runner._pool.take()
         self._send({"t": "call", "skill": call.skill_id, "arguments": call.arguments, "task": call.task_id,
@@ -167,7 +177,7 @@ class _Talk:
                     "timeout_s": self._timeout_s})
         spent = host_calls = 0
         while True:
-            message = await pipe.read(self.process.reader)
+            message = await self.process.channel.read()
             kind = message.get("t")
             if kind == "host":
                 host_calls += 1
@@ -184,6 +194,7 @@ class _Talk:
             if kind == "progress":
                 self._progress(message)
             elif kind in ("done", "failed"):
+                self.again = message.get("again") is True and not self._stopping
                 return message
             else:
                 raise ValueError(f"no message {kind!r}")

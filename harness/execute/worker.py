@@ -1,4 +1,4 @@
-"""Inside a skill process: wait for the one call, run the skill, answer, end.
+"""Inside a skill process: wait for the one call, run the skill, answer, end (locked.py: in a sandbox, and call after call).
 
 Nothing of the system is reachable from here but the socket: vehicle, position and progress are messages to the session worker;
 maps and places were opened before the fork. Printed text goes nowhere, so that no word of a user reaches a log.
@@ -8,6 +8,7 @@ import math
 import os
 import resource
 import socket
+import threading
 import traceback
 from typing import Any, AsyncIterator
 
@@ -42,7 +43,80 @@ def serve(sock: socket.socket, registry: Registry, providers: dict[str, Any]) ->
         return
     seconds = int(call["timeout_s"]) + 2
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    loop.run_until_complete(_Session(sock, registry, providers, call).run())
+    serve_one(sock, loop, registry, providers, call)
+
+
+def serve_one(sock: socket.socket, loop: asyncio.AbstractEventLoop, registry: Registry, providers: dict[str, Any], call: dict) -> None:
+    """Run one call to its answer."""
+    line = _Line(sock, loop)
+    loop.run_until_complete(_Session(line, registry, providers, call).run())
+    line.flush()
+
+
+def serve_many(sock: socket.socket, loop: asyncio.AbstractEventLoop, registry: Registry, providers: dict[str, Any]) -> None:
+    """Serve call after call, one at a time, until the socket closes or a call left something behind."""
+    line = _Line(sock, loop)
+
+    def begin(call: dict) -> None:
+        session = _Session(line, registry, providers, call, before=asyncio.all_tasks(loop), threads=threading.active_count())
+        task = loop.create_task(session.run())
+        task.add_done_callback(lambda _: None if session.again else loop.stop())
+
+    line.on_call = begin
+    loop.run_forever()
+    line.flush()
+
+
+class _Line:
+    """The socket of this process on its event loop, without the cost of streams: what is sent is gone when send() returns."""
+
+    def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop):
+        self._sock, self._loop = sock, loop
+        self._frames, self._unsent = pipe.Frames(), bytearray()
+        self.on_call = self.on_message = None
+        sock.setblocking(False)
+        loop.add_reader(sock.fileno(), self._arrived)
+
+    def _arrived(self) -> None:
+        try:
+            data = self._sock.recv(65536)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            data = b""
+        if not data:
+            os._exit(1)  # the session worker is gone: nobody waits for us
+        self._frames.feed(data)
+        for message in self._frames.messages():
+            taker = self.on_call if message["t"] == "call" else self.on_message
+            if taker is not None:
+                taker(message)
+
+    def send(self, message: dict) -> None:
+        """Raises FrameTooLarge, TypeError or ValueError for what doesn't fit a message; nothing is sent then."""
+        data = pipe.encode(message)
+        if not self._unsent:
+            try:
+                data = data[self._sock.send(data):]
+            except BlockingIOError:
+                pass
+        if data:
+            if not self._unsent:  # once: to register again would cancel the turn that the loop has given it
+                self._loop.add_writer(self._sock.fileno(), self._writable)
+            self._unsent += data
+
+    def _writable(self) -> None:
+        try:
+            del self._unsent[:self._sock.send(self._unsent)]
+        except BlockingIOError:
+            return
+        if not self._unsent:
+            self._loop.remove_writer(self._sock.fileno())
+
+    def flush(self) -> None:
+        """Send the rest, waiting for it."""
+        self._sock.setblocking(True)
+        self._sock.sendall(self._unsent)
 
 
 class _Undeclared:
@@ -56,14 +130,19 @@ class _Undeclared:
 
 
 class _Session:
-    def __init__(self, sock: socket.socket, registry: Registry, providers: dict, call: dict):
-        self._sock, self._registry, self._providers, self._call = sock, registry, providers, call
+    """One call. `again`: once it is over, whether this process may serve another (nothing of the call is left in it)."""
+
+    def __init__(self, line: _Line, registry: Registry, providers: dict, call: dict, *, before: set = frozenset(), threads: int = 1):
+        self._line, self._registry, self._providers, self._call = line, registry, providers, call
+        self._before, self._threads = before, threads
         self._pending: dict[int, asyncio.Future] = {}
         self._count = 0
-        self._writer: asyncio.StreamWriter | None = None
+        self._running: asyncio.Task | None = None
+        self.again = False
+        line.on_message = self._take
 
     def _send(self, message: dict) -> None:
-        self._writer.write(pipe.encode(message))
+        self._line.send(message)
 
     async def ask(self, op: str, **fields) -> Any:
         """One host call; raises the host's error."""
@@ -81,27 +160,21 @@ class _Session:
             raise host_errors.from_dict(answer["error"])
         return answer["value"]
 
-    async def _listen(self, reader: asyncio.StreamReader, skill: asyncio.Task) -> None:
-        while True:
-            try:
-                message = await pipe.read(reader)
-            except (asyncio.IncompleteReadError, ConnectionError):
-                os._exit(1)  # the session worker is gone: nobody waits for us
-            if message["t"] == "cancel":
-                skill.cancel()
-            elif message["t"] == "answer":
-                future = self._pending.get(message["id"])
-                if future and not future.done():
-                    future.set_result(message)
+    def _take(self, message: dict) -> None:
+        if message["t"] == "cancel":
+            if self._running is not None:
+                self._running.cancel()
+        elif message["t"] == "answer":
+            future = self._pending.get(message["id"])
+            if future and not future.done():
+                future.set_result(message)
 
     async def run(self) -> None:
         call = self._call
-        reader, self._writer = await asyncio.open_connection(sock=self._sock, limit=2 * pipe.FRAME_LIMIT)
         memory = dict(call["memory"])
-        skill = asyncio.ensure_future(self._skill(memory))
-        listener = asyncio.ensure_future(self._listen(reader, skill))
+        self._running = asyncio.current_task()
         try:
-            answer = {"t": "done", **await skill, "memory": memory}
+            answer = {"t": "done", **await self._skill(memory), "memory": memory}
         except asyncio.CancelledError:
             answer = {"t": "failed", "code": "cancelled", "message": "cancelled", "data": {}, "memory": memory}
         except VenusError as err:
@@ -110,12 +183,14 @@ class _Session:
             frame = traceback.extract_tb(err.__traceback__)[-1] if err.__traceback__ else None
             place = f" at {os.path.basename(frame.filename)}:{frame.lineno}" if frame else ""
             answer = {"t": "failed", "code": "internal", "message": type(err).__name__ + place, "data": {}, "memory": None}
-        listener.cancel()
+        self.again = answer["t"] == "done" and threading.active_count() <= self._threads and not (
+            asyncio.all_tasks() - self._before - {self._running})
+        answer["again"] = self.again
         try:
             self._send(answer)
-        except (TypeError, ValueError) as err:  # not JSON, or too large
+        except (TypeError, ValueError, RecursionError) as err:  # not JSON, or too large
+            self.again = False
             self._send({"t": "failed", "code": "internal", "message": f"result refused: {err}"[:300], "data": {}, "memory": None})
-        await self._writer.drain()
 
     async def _skill(self, memory: dict) -> dict:
         call = self._call
