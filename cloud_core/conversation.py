@@ -12,8 +12,8 @@ from cloud_core.evidence import evidence_at
 from cloud_core.front_end import AdmittedReply, Decision, DelegateEvent, Overlap, PlayoutMark, SegmentChunk, UnitInput, UserText, Verdict
 from cloud_core.mic import MicAssembler
 from cloud_core.speech_out import SpeechSender, SpeechStream
-from cloud_core.timeline import Timeline, join_words
-from harness import DelegateRequest, JournalFault, Moment, Session
+from cloud_core.timeline import Timeline
+from harness import BadRequest, DelegateRequest, JournalFault, Moment, Session
 from harness.capture import Audio, EvidenceRing
 from venus_edge.clock import Clock
 from venus_edge.ids import new_id
@@ -48,7 +48,11 @@ class Link(Protocol):
 
 
 class Conversation:
-    """One device's conversation. Feed `mic` and `report()`; `run()` until cancelled. A fault here ends this session only."""
+    """One device's conversation. Feed `mic` and `report()`; `run()` until cancelled. A fault here ends this session only.
+
+    `harness` may have served a conversation of this device before (another front end, or another process): what was in the air then is
+    settled by the device's reports, and the user's turns are counted on.
+    """
 
     def __init__(self, link: Link, engine, harness: Session, mic: MicAssembler, clock: Clock, trace: Trace, lang: str = "en"):
         self.link, self.engine, self.harness, self.mic, self.clock, self.trace, self.lang = link, engine, harness, mic, clock, trace, lang
@@ -56,7 +60,8 @@ class Conversation:
         self.media = EvidenceRing()
         """What the front end has consumed of the microphone: evidence for requests, released with the task that it was frozen for."""
         self.sender = SpeechSender(link.open_speech, self._played, self._cut)
-        self.turn = 0
+        self._turns_before = self.turn = harness.turn
+        harness.attach()
         self._seq = 0
         self._marks: dict[str, PlayoutMark] = {}
         self._reported: dict[str, float] = {}
@@ -84,7 +89,11 @@ class Conversation:
         seg = self.timeline.played(mark)
         if seg is None:
             METRICS.add("venus_cloud_reports_unknown_segment")
-            self._from_before(mark)
+            try:
+                self._from_before(mark)
+            except Exception as err:
+                self._fault = err
+                self._wake.set()
             return
         if mark.seg in self._finished and not mark.final:
             self._silence(mark.seg)
@@ -101,16 +110,11 @@ class Conversation:
         self._wake.set()
 
     def _from_before(self, mark: PlayoutMark) -> None:
-        """A report of a segment that a worker before this one sent: what of its reply was heard is settled by it."""
-        reply_id, spans = self.harness.doubtful(mark.seg)
-        if not reply_id:
-            return
-        if not mark.final:
+        """A report of a segment that a conversation before this one sent: what of its reply was heard is settled by its end."""
+        if mark.final:
+            self.harness.played(mark.seg, mark.played, ended=mark.state == "ended")
+        elif self.harness.doubtful(mark.seg)[0]:
             self._silence(mark.seg)
-            return
-        heard = join_words(s[0] for s in spans if s[1] <= mark.played)
-        self.harness.reattach(reply_id, heard=heard, unheard=join_words(s[0] for s in spans if s[1] > mark.played),
-                              completed=mark.state == "ended")
 
     def _silence(self, seg: str) -> None:
         """The device still sounds what was closed here, and what may be said again by another segment: stop it."""
@@ -218,27 +222,36 @@ class Conversation:
         self._show_state("speaking" if speaking else "thinking" if self._thinking and not decision.user_speaking else "listening")
 
     def _user(self, text: UserText) -> None:
-        self.trace.event("user.text", pos=text.end, turn=text.turn, text=text.text, start=text.start, end=text.end, final=text.final,
+        turn = text.turn + self._turns_before
+        self.trace.event("user.text", pos=text.end, turn=turn, text=text.text, start=text.start, end=text.end, final=text.final,
                          backchannel=text.backchannel, confidence=round(text.confidence, 3))
         if not text.final:
-            self.link.user_text(text.turn, text.text, False)
+            self.link.user_text(turn, text.text, False)
             return
-        self.timeline.add(text.end, "user", "user", text.text, turn=text.turn, start=text.start, speaker=text.speaker,
+        self.timeline.add(text.end, "user", "user", text.text, turn=turn, start=text.start, speaker=text.speaker,
                           backchannel=text.backchannel)
         if text.text:
-            self.link.user_text(text.turn, text.text, True)
+            self.link.user_text(turn, text.text, True)
         if not text.backchannel:
-            self.turn = max(self.turn, text.turn)
+            self.turn = max(self.turn, turn)
             self._thinking = bool(text.text)
-            self.harness.user_turn(text.turn)
+            self.harness.user_turn(turn)
 
     def _delegate(self, event: DelegateEvent) -> None:
-        request = DelegateRequest(key=event.key or event.span, turn=event.turn, opened_pos=event.opened_pos, opened_seq=event.opened_seq,
-                                  prose=event.prose, capability=event.capability, arguments=event.arguments, repair=event.repair,
-                                  lang=event.lang, zone=event.zone, provenance=event.provenance)
-        task = self.harness.accept(request, evidence_at(self.timeline, event.opened_pos, event.opened_seq, self.media))
+        turn = event.turn + self._turns_before
+        try:
+            request = DelegateRequest(key=event.key or event.span, turn=turn, opened_pos=event.opened_pos, opened_seq=event.opened_seq,
+                                      prose=event.prose, capability=event.capability, arguments=event.arguments, repair=event.repair,
+                                      lang=event.lang, zone=event.zone, provenance=event.provenance)
+            task = self.harness.accept(request, evidence_at(self.timeline, event.opened_pos, event.opened_seq, self.media))
+        except (BadRequest, JournalFault) as err:  # one request is lost, the session is not, and the user is told
+            METRICS.add("venus_worker_delegates_refused")
+            log.error("delegate %s refused: %s", event.span, err.code)
+            self.trace.event("delegate.refused", pos=event.opened_pos, span=event.span, turn=turn, code=err.code)
+            self.harness.regret(event.lang)
+            return
         self.timeline.add(event.opened_pos, "delegate", "system", event.prose, task=task)
-        self.trace.event("delegate", pos=event.opened_pos, span=event.span, turn=event.turn, task=task, capability=event.capability,
+        self.trace.event("delegate", pos=event.opened_pos, span=event.span, turn=turn, task=task, capability=event.capability,
                          arguments=event.arguments, repair=event.repair, prose=event.prose)
 
     def _speak(self, chunk: SegmentChunk, now_pos: int, timings: dict) -> None:
@@ -256,8 +269,9 @@ class Conversation:
             if chunk.reply_id:
                 self.harness.reply_started(chunk.reply_id, chunk.seg)
         if chunk.reply_id:
-            self.harness.reply_speech(chunk.reply_id, chunk.seg, [(s.text.strip(), s.end) for s in seg.spans])
-        self.trace.event("segment" if new else "segment.more", pos=now_pos, seg=chunk.seg, reply=chunk.reply_id, turn=chunk.turn, text=words,
+            self.harness.reply_speech(chunk.reply_id, chunk.seg, [(s.text.strip(), s.end) for s in seg.spans], seg.complete)
+        self.trace.event("segment" if new else "segment.more", pos=now_pos, seg=chunk.seg, reply=chunk.reply_id,
+                         turn=chunk.turn + self._turns_before, text=words,
                          rate=chunk.rate, start=chunk.start, samples=len(chunk.samples), last=chunk.last,
                          spans=[[s.text, s.start, s.end] for s in chunk.spans])
         self.link.agent_text(chunk.seg, words, chunk.last)

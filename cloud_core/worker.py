@@ -11,6 +11,7 @@ from pathlib import Path
 from cloud_core.conversation import Conversation
 from cloud_core.engine.client import EngineClient
 from cloud_core.engine.errors import EngineError
+from cloud_core.errors import SessionLost
 from cloud_core.front_end import FrontEndInfo, PlayoutMark, SessionOptions
 from cloud_core.mic import MicAssembler
 from cloud_core.room import AgentRoom
@@ -37,7 +38,9 @@ MAX_CONVERSATIONS = 4
 MIC_TRACE_EVERY = 16
 """Every so many live microphone packets leave a trace of their arrival: the way up is measured by them."""
 GONE_KEEP_S = 30.0
-"""A device that left may come back with the same boot and go on; after this long its conversation is closed."""
+"""A device that left may come back with the same boot and go on; after this long its conversation is closed. So long also wait for it
+the tasks of a conversation that lost its engine, and what an earlier process left behind."""
+FORGET_AGAIN_S = 1.0
 
 
 class Held:
@@ -86,6 +89,9 @@ class Worker:
         self._closers: list = []
         self._tasks: set[asyncio.Task] = set()
         """Every conversation, also those that are just being closed."""
+        self._waiting: dict[str, asyncio.TimerHandle] = {}
+        """Harness sessions that go on without a conversation, and when each is given up."""
+        self._leaving = False
 
     async def start(self) -> None:
         env = {}
@@ -101,11 +107,20 @@ class Worker:
                                store=open_store(os.environ.get("VENUS_JOURNAL", "")),
                                limits=SchedulerLimits(max_running=CALLS_LIMIT, max_running_per_tenant=CALLS_LIMIT))
         self.engine = EngineClient(env["VENUS_ENGINE_ADDR"], os.environ.get("VENUS_ENGINE_TOKEN", ""), os.environ.get("VENUS_ENGINE_CA", ""))
-        self._closers = [self.harness.close, self.engine.close, self.room.leave]
+        self._closers = [self._end_harness, self.engine.close, self.room.leave]
         await self.harness.start()
-        asyncio.get_running_loop().call_later(GONE_KEEP_S, self.harness.forget_left)
         await asyncio.gather(self.runner.start(), self._engine_ready(), self.room.join(env["VENUS_LIVEKIT_URL"], env["VENUS_AGENT_TOKEN"]))
+        asyncio.get_running_loop().call_later(GONE_KEEP_S, self._forget_left)  # from here on a device can come back
         self.room.state("listening")
+
+    def _forget_left(self) -> None:
+        if any(held.conversation is None for held in self.held.values()):  # one that has just come back is still waiting for the engine
+            asyncio.get_running_loop().call_later(FORGET_AGAIN_S, self._forget_left)
+        else:
+            self.harness.forget_left()
+
+    async def _end_harness(self) -> None:
+        await (self.harness.abandon() if self._leaving else self.harness.close())
 
     def _backend(self) -> DelegateBackend:
         """The installed skills with the offline planner; with VENUS_LLM_URL set, an endpoint that plans and answers before it."""
@@ -129,7 +144,7 @@ class Worker:
 
     def _vehicle(self, call) -> RemoteVehicleBus:
         return RemoteVehicleBus(self.room.effect, task_id=call.task_id, task_version=call.task_version, zone=call.zone,
-                                provenance=call.provenance)
+                                provenance=call.provenance, confirm=call.confirm)
 
     # ---- from the room -----------------------------------------------------------------------------------------------
 
@@ -205,12 +220,12 @@ class Worker:
 
     async def _converse(self, held: Held, pos: int) -> None:
         """Open the engine's session, welcome the device, converse. Without an engine the device isn't welcomed and says hello again."""
-        harness = session = None
+        harness = session = fault = None
         try:
             mic = MicAssembler(self.clock, self.info.unit_ms, pos)
             mic.device.saw(pos)
             session = await self.engine.open(SessionOptions(held.welcome.session, self.lang, pos))
-            harness = self._session(held)
+            harness = await self._session(held)
             held.conversation = Conversation(DeviceLink(self.room, held.identity), session, harness, mic, self.clock, self.trace, self.lang)
             held.conversation.away = held.closing is not None
             self.trace.event("session.ready", pos=pos, device=held.identity)
@@ -219,26 +234,49 @@ class Worker:
         except asyncio.CancelledError:
             raise
         except Exception as err:
+            fault = err
             self._failed(held, err)
         finally:
             self._forget(held)
-            if harness is not None:
-                await self.harness.close(harness.id)
-            if session is not None:
-                await session.close()
+            try:
+                if harness is not None:
+                    await self._let_go(harness, fault)
+            finally:
+                if session is not None:
+                    await session.close()
 
-    def _session(self, held: Held) -> Session:
-        """The harness session of this device since its boot: after a restart of this process the same one goes on."""
+    async def _session(self, held: Held) -> Session:
+        """The harness session of this device since its boot: it goes on after a restart of this process, and after a conversation that
+        lost its engine."""
         name = f"{held.identity}/{held.boot}"
-        if name in self.harness.sessions():  # the conversation before this one is still being closed
-            name = f"{name}/{new_id()}"
-        return self.harness.open_session(name, observer=self._observe, on_screen=lambda item: self._show(held, item))
+        waiting = self._waiting.pop(name, None)
+        if waiting is not None:
+            waiting.cancel()
+            return self.harness.session(name)
+        if name in self.harness.sessions():  # the device said bye, and its session is just being closed
+            await self.harness.close(name)
+        return self.harness.open_session(name, observer=self._observe, on_screen=lambda item: self._show(held.identity, item))
 
-    def _show(self, held: Held, item: ScreenItem) -> None:
+    async def _let_go(self, harness: Session, fault: Exception | None) -> None:
+        """A conversation ended. What was asked in it goes on where only the engine or the device's clock was lost."""
+        if self._leaving:
+            return
+        if isinstance(fault, (EngineError, SessionLost)):
+            self._waiting[harness.id] = asyncio.get_running_loop().call_later(GONE_KEEP_S, self._give_up, harness.id)
+        elif harness.id in self.harness.sessions():
+            await self.harness.close(harness.id)
+
+    def _give_up(self, name: str) -> None:
+        if self._waiting.pop(name, None) is not None:
+            closing = asyncio.create_task(self.harness.close(name))
+            self._tasks.add(closing)
+            closing.add_done_callback(self._tasks.discard)
+
+    def _show(self, identity: str, item: ScreenItem) -> None:
         """What was not spoken after all goes to the device's display, if it has one."""
         self.trace.event("reply.screen", task=item.task_id, kind=item.kind, reason=item.reason)
-        self.room.control(held.identity, wire.Screen(id=item.id, task=item.task_id, kind=item.kind, text=item.text, reason=item.reason,
-                                                     lang=item.lang))
+        self.room.control(identity, wire.Screen(id=item.id, task=item.task_id, kind=item.kind, text=item.text, reason=item.reason,
+                                                lang=item.lang))
 
     def _failed(self, held: Held, err: Exception) -> None:
         METRICS.add("venus_worker_sessions_failed")
@@ -287,7 +325,11 @@ class Worker:
         if held.task is not None:
             held.task.cancel()
 
-    async def stop(self) -> None:
+    async def stop(self, *, leave: bool = False) -> None:
+        """End everything. `leave`: the process goes for a fault, and the next one takes the sessions up from the journal."""
+        self._leaving = leave
+        for waiting in self._waiting.values():
+            waiting.cancel()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -300,14 +342,15 @@ class Worker:
 
 async def main() -> None:
     logs.setup("worker")
-    worker = Worker()
+    worker, leave = Worker(), True
     try:
         await worker.start()
         process.ready(unit_ms=worker.info.unit_ms, front_end=worker.info.name)
         await process.until_stopped(worker.room.lost, asyncio.create_task(process.heartbeat()),
                                     asyncio.create_task(loop_monitor.watch("worker", worker.trace)))
+        leave = False
     finally:
-        await worker.stop()
+        await worker.stop(leave=leave)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Cancelling the awaiting task cancels `execute`: nothing of it may have an effect
 from dataclasses import dataclass, field
 from typing import Callable, Protocol
 
+from harness.capture.reserved import inert
 from harness.evidence import Evidence
 from harness.plan.contracts import Contract, Planned, PlanRequest
 from harness.task import SkillCall, SkillOutcome, Task
@@ -15,12 +16,19 @@ Progress = Callable[[str, str], None]
 
 @dataclass(frozen=True)
 class ExecuteContext:
-    """What an executing capability may know besides its call: the frozen evidence and how to tell of progress."""
+    """What an executing capability may know besides its call: the frozen evidence and how to tell of progress.
+
+    In the words, the evidence's too, no control token is spelled: they may end in a prompt.
+    """
 
     evidence: Evidence
     progress: Progress = field(default=lambda outcome, text: None)
     prose: str = ""
     """The user's own words."""
+
+    def __post_init__(self):
+        object.__setattr__(self, "prose", inert(self.prose))
+        object.__setattr__(self, "evidence", self.evidence.inert())
 
 
 class DelegateBackend(Protocol):

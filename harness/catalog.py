@@ -1,11 +1,17 @@
 """The installed skills as the harness's catalog, and a catalog that a backend's further capabilities join."""
+import logging
 from typing import Any
 
 from harness import schema
 from harness.execute.registry import Registry
 from harness.plan.contracts import Contract
 from harness.task import SkillCatalog, SkillSpec
+from venus_edge.errors import ConfigError
+from venus_edge.metrics import METRICS
 
+log = logging.getLogger("harness.catalog")
+
+RESERVED = "harness."
 DIRECT_TIMEOUT_S, GENERAL_TIMEOUT_S = 20.0, 60.0
 
 
@@ -56,6 +62,10 @@ class Capabilities:
     """A catalog plus those of a backend's contracts that it doesn't hold (direct answers, general tasks)."""
 
     def __init__(self, catalog: SkillCatalog, contracts: tuple[Contract, ...]):
+        """Raises ConfigError for a contract that takes one of the harness's own names."""
+        taken = next((c.id for c in contracts if c.id.startswith(RESERVED)), "")
+        if taken:
+            raise ConfigError(f"capability {taken!r}: names that begin with {RESERVED!r} are the harness's own")
         self._catalog = catalog
         self._more = {c.id: c for c in contracts if not catalog.has(c.id)}
         self._specs = {c.id: SkillSpec(c.id, timeout_s=GENERAL_TIMEOUT_S if c.kind == "general" else DIRECT_TIMEOUT_S, slow=True,
@@ -75,4 +85,11 @@ class Capabilities:
         return self._specs[skill_id] if skill_id in self._specs else self._catalog.spec(skill_id)
 
     def say(self, skill_id: str, outcome: str, lang: str, fields: dict[str, Any]) -> str:
-        return "" if skill_id in self._more else self._catalog.say(skill_id, outcome, lang, fields)
+        """The catalog's sentence; "" where it has none, or breaks: the harness has words of its own for everything."""
+        try:
+            text = "" if skill_id in self._more else self._catalog.say(skill_id, outcome, lang, fields)
+        except Exception as error:
+            log.error("the wording of %s.%s failed: %s", skill_id, outcome, type(error).__name__)
+            METRICS.add("venus_harness_wording_faults_total")
+            return ""
+        return text if isinstance(text, str) else ""

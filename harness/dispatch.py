@@ -3,15 +3,17 @@
 A typed call is checked against the capability's schema and goes straight through. Prose without one goes to a planner,
 whose answer is checked the same way. Exact values must be among the user's words, else the user is asked.
 """
+import json
 import logging
 from dataclasses import dataclass
 
 from harness import phrases
-from harness.evidence import DelegateRequest
+from harness.evidence import MAX_ARGUMENTS_CHARS, DelegateRequest
 from harness.plan.contracts import Plan
 from harness.task import SkillCatalog, SkillSpec
 from harness.values import unsaid_values
 from venus_edge.errors import VenusError
+from venus_edge.metrics import METRICS
 
 log = logging.getLogger("harness.dispatch")
 
@@ -57,6 +59,10 @@ class PlanFirst:
     """A planner must read the prose."""
 
 
+class _Broken(Exception):
+    """A capability's own check failed."""
+
+
 class Dispatcher:
     def __init__(self, catalog: SkillCatalog):
         self.catalog = catalog
@@ -85,7 +91,11 @@ class Dispatcher:
         if spec is None or operation not in ("new", "update", "continue"):
             return Say(phrases.say("refuse.unknown", request.lang), "notice", "unknown_capability")
         try:
-            checked = dict(self.catalog.validate(capability, dict(arguments)))
+            checked = self._checked(capability, arguments)
+        except _Broken as error:
+            log.error("the check of %s's arguments failed for request %s: %s", capability, request.key, error)
+            METRICS.add("venus_harness_argument_faults_total")
+            return Say(phrases.say("error.internal", request.lang, topic=phrases.say("topic.other", request.lang)), "notice", "internal")
         except (VenusError, ValueError, TypeError) as error:
             log.info("arguments of %s refused for request %s: %s", capability, request.key, type(error).__name__)
             own = self.catalog.say(capability, "invalid_args", request.lang, getattr(error, "data", {}))
@@ -95,3 +105,19 @@ class Dispatcher:
             log.info("argument %s of %s is not in the words of request %s", unsaid[0], capability, request.key)
             return Say(phrases.say("ask.value", request.lang), "question", "value_not_said")
         return Call(spec, checked, operation == "update", operation == "continue", target)
+
+    def _checked(self, capability: str, arguments: dict) -> dict:
+        """What the catalog makes of the arguments; _Broken where it is the check that is wrong, not what was checked."""
+        try:
+            checked = dict(self.catalog.validate(capability, dict(arguments)))
+        except (VenusError, ValueError, TypeError):
+            raise
+        except Exception as error:
+            raise _Broken(type(error).__name__) from None
+        try:  # what no journal can keep is found here, before there is a task
+            size = len(json.dumps(checked, allow_nan=False, ensure_ascii=False))
+        except (TypeError, ValueError, RecursionError):
+            raise _Broken("no JSON") from None
+        if size > MAX_ARGUMENTS_CHARS:
+            raise _Broken(f"{size} characters as JSON, at most {MAX_ARGUMENTS_CHARS}")
+        return checked

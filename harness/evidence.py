@@ -7,13 +7,17 @@ import copy
 import hashlib
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Iterable, Protocol, runtime_checkable
 
 from harness.errors import BadRequest
 
 REPAIRS = ("new", "update", "cancel", "status", "repeat")
 MAX_PROSE_CHARS = 4000
+MAX_ARGUMENTS_CHARS = 1 << 16
+"""As JSON. With its escapes it must fit into one record of a journal (harness/journal: MAX_RECORD_BYTES)."""
+MAX_CHARS = {"key": 256, "capability": 128, "lang": 16, "zone": 64, "prose": MAX_PROSE_CHARS}
+"""Longest text of each field of a request."""
 RATE = 16_000
 """Device samples per second."""
 
@@ -130,6 +134,14 @@ class Evidence:
         if self.holder is not None:
             self.holder.release()
 
+    def inert(self) -> "Evidence":
+        """The same for a worker: no control token is spelled in its words. Itself where none was."""
+        from harness.capture.reserved import inert
+
+        user, heard = (tuple(w if (text := inert(w.text)) == w.text else replace(w, text=text) for w in words)
+                       for words in (self.user, self.assistant))
+        return self if (user, heard) == (self.user, self.assistant) else replace(self, user=user, assistant=heard)
+
     def summary(self) -> EvidenceSummary:
         """Words and counts for a planner."""
         from harness.capture.reserved import inert  # here, because the capture package is built on this module
@@ -165,16 +177,22 @@ class DelegateRequest:
     def __post_init__(self):
         if self.repair not in REPAIRS:
             raise BadRequest(f"repair: '{self.repair}' is not one of {', '.join(REPAIRS)}", field="repair")
+        for name, most in MAX_CHARS.items():
+            value = getattr(self, name)
+            if not isinstance(value, str) and not (name == "capability" and value is None):
+                raise BadRequest(f"{name}: text is needed, not {type(value).__name__}", field=name)
+            if len(value or "") > most:
+                raise BadRequest(f"{name}: {len(value)} characters, at most {most}", field=name)
         if not isinstance(self.arguments, dict):
             raise BadRequest(f"arguments: a mapping is needed, not {type(self.arguments).__name__}", field="arguments")
         try:
             canonical = json.dumps(self.arguments, sort_keys=True, ensure_ascii=False, allow_nan=False)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise BadRequest(f"arguments: JSON values are needed ({error})", field="arguments") from None
-        if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", self.provenance):
+        if len(canonical) > MAX_ARGUMENTS_CHARS:
+            raise BadRequest(f"arguments: {len(canonical)} characters as JSON, at most {MAX_ARGUMENTS_CHARS}", field="arguments")
+        if not isinstance(self.provenance, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", self.provenance):
             raise BadRequest(f"provenance: {self.provenance!r} is not 1 to 32 letters, digits and '_'", field="provenance")
-        if len(self.prose) > MAX_PROSE_CHARS:
-            raise BadRequest(f"prose: {len(self.prose)} characters, at most {MAX_PROSE_CHARS}", field="prose")
         # The caller's dict must not change a request that was already accepted.
         object.__setattr__(self, "arguments", copy.deepcopy(self.arguments))
         if not self.key:

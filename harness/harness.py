@@ -7,8 +7,10 @@
     async for transition in harness.events(session.id): ...
     await harness.close()
 
-All methods run on one event loop and none of them blocks it. One session's fault never touches another.
+All methods run on one event loop. None of them blocks it, but for `open_session` with a session that was left behind, which waits for
+the store to read its records. One session's fault never touches another.
 """
+import asyncio
 import logging
 from typing import AsyncIterator, Callable
 
@@ -67,7 +69,8 @@ class Harness:
                      observer: Callable[[Transition], None] | None = None,
                      on_screen: Callable[[ScreenItem], None] | None = None) -> Session:
         """Begin a session, or take up one that was left behind: what had finished is told once, idempotent work runs
-        again, other work is reported as failed. Raises Closed, and BusyError at `max_sessions`.
+        again, other work is reported as failed. Raises Closed, BusyError at `max_sessions` and for an id in use (one that is being closed
+        too), BadRequest for an id that no store can keep, and JournalFault where the records can't be read now: they stay for the next try.
 
         `observer` sees every transition, `on_screen` every outcome that was not spoken and may be shown; on the event loop, so both
         must be quick.
@@ -84,10 +87,12 @@ class Harness:
         if session_id in self._left:
             if tenant and tenant != self._left[session_id]:
                 raise BusyError(f"session '{session_id}' is in use", session=session_id)
-            session = restore(self._shared, session_id, tenant=self._left.pop(session_id), settings=settings, observer=observer,
-                              on_screen=on_screen)
+            session = restore(self._shared, session_id, tenant=self._left[session_id], settings=settings, observer=observer,
+                              on_screen=on_screen, on_end=self._ended)
+            del self._left[session_id]
         else:
-            session = Session(self._shared, session_id, tenant=tenant, settings=settings, observer=observer, on_screen=on_screen)
+            session = Session(self._shared, session_id, tenant=tenant, settings=settings, observer=observer, on_screen=on_screen,
+                              on_end=self._ended)
         self._sessions[session_id] = session
         METRICS.set("venus_harness_sessions", len(self._sessions))
         return session
@@ -138,27 +143,39 @@ class Harness:
         return self.session(session_id).status()
 
     async def close(self, session_id: str | None = None) -> None:
-        """End one session (nothing of it stays, here or in the journal), or all of them and the harness itself."""
+        """End one session (nothing of it stays, here or in the journal), or all of them and the harness itself.
+
+        One that is being closed already is waited for. Raises UnknownSession, and JournalFault where the store can't write any more.
+        """
         if session_id is not None:
-            session = self.session(session_id)
-            await session.close()
-            self._sessions.pop(session_id, None)
-            METRICS.set("venus_harness_sessions", len(self._sessions))
+            await self.session(session_id).close()
+        else:
+            await self._end("close")
+
+    async def abandon(self, session_id: str | None = None) -> None:
+        """Let go of a session, or of all and the harness, without ending it: its records stay, to be taken up by `open_session` here or by
+        another process. Raises what `close` does."""
+        if session_id is None:
+            await self._end("leave")
             return
+        session = self.session(session_id)
+        await session.leave()
+        if session_id in dict(self.store.sessions()):
+            self._left[session_id] = session.tenant
+
+    async def _end(self, how: str) -> None:
         if self._closed:
             return
         self._closed = True
-        for name in list(self._sessions):
-            await self.close(name)
-        await self.backend.aclose()
-        await self.store.close()
-
-    async def abandon(self, session_id: str | None = None) -> None:
-        """Let go of a session, or of all and the harness, without ending it: its records stay, to be taken up by another process."""
-        for name in [session_id] if session_id is not None else list(self._sessions):
-            await self.session(name).leave()
-            del self._sessions[name]
-        if session_id is None and not self._closed:
-            self._closed = True
+        ends = await asyncio.gather(*(getattr(session, how)() for session in self._sessions.values()), return_exceptions=True)
+        for fault in filter(None, ends):  # one session's fault must not keep the others open
+            log.error("a session could not be ended: %s", getattr(fault, "code", type(fault).__name__))
+        try:
             await self.backend.aclose()
+        finally:
             await self.store.close()
+
+    def _ended(self, session: Session) -> None:
+        if self._sessions.get(session.id) is session:
+            del self._sessions[session.id]
+        METRICS.set("venus_harness_sessions", len(self._sessions))

@@ -173,7 +173,8 @@ class Ledger:
                ttl_s: float = 60.0, provenance: str = "live_speech", supersedes: str = "", continues: str = "") -> Task:
         """Enter a request, QUEUED. A known key returns its task unchanged.
 
-        `supersedes`: id of the task it corrects; `continues`: of the task it goes on with, which stays as it is. Raises UnknownTask for a known key whose task left the history: the request was answered long ago.
+        `supersedes`: id of the task it corrects; `continues`: of the task it goes on with, which stays as it is. Raises UnknownTask for a
+        known key whose task left the history (the request was answered long ago), and JournalFault; then nothing has changed.
         """
         if key in self._keys:
             self._counts["duplicate_keys"] += 1
@@ -187,18 +188,26 @@ class Ledger:
                     provenance=provenance, replaces=old.id if old else "")
         self._write(task, "accept", "", task.execution, "", to_fields(task))
         self._keys[key] = task_id
-        while len(self._keys) > self._max_keys:
-            self._keys.popitem(last=False)
         self._open[task_id] = None
+        self._trim_keys()
         self._counts["accepted"] += 1
         self._tell("execution", task, "", task.execution, "")
         if old:
             self._supersede(old, task)
         return self._tasks[task_id]
 
+    def _trim_keys(self) -> None:
+        """Bounded, but a task that is remembered keeps its key: it must not be made again."""
+        while len(self._keys) > self._max_keys:
+            key = next((k for k, task_id in self._keys.items() if task_id not in self._tasks), None)
+            if key is None:
+                return
+            del self._keys[key]
+
     def bind(self, task_id: str, *, capability: str, arguments: dict, group: str = "", timeout_s: float = 0.0,
              ttl_s: float = 60.0, supersedes: str = "", continues: str = "") -> Task:
-        """A planner found out what a queued request asks for. Raises IllegalTransition when it isn't queued any more."""
+        """A planner found out what a queued request asks for. No transition: observers see it with the next one. Raises IllegalTransition
+        when it isn't queued any more."""
         task = self.get(task_id)
         if task.execution is not E.QUEUED:
             raise IllegalTransition(f"{task_id} is {task.execution}: only a queued task can be bound", task=task_id)
@@ -280,6 +289,16 @@ class Ledger:
         self._write(task, "link", "", "", "reworded", changes)
         return task
 
+    def unwanted(self, task_id: str, reason: str) -> Task:
+        """What is being told of the task is not to be taken up again, also not after a restart. Raises IllegalTransition when it isn't
+        in the air: what waits is simply dropped."""
+        task = self.get(task_id)
+        if task.delivery is not D.DELIVERING:
+            raise IllegalTransition(f"{task_id} is {task.delivery}, not {D.DELIVERING}", task=task_id)
+        task = dataclasses.replace(task, unwanted=reason)
+        self._write(task, "link", "", "", "unwanted", {"unwanted": reason})
+        return task
+
     @staticmethod
     def _heard(task: Task, to: Delivery, rest: str | None) -> list | None:
         """[from, to] in characters of `text`: what was heard of it between the last move and this one."""
@@ -317,6 +336,7 @@ class Ledger:
                 gone, _ = self._closed.popitem(last=False)
                 del self._tasks[gone]
                 self.journal.forget(gone)
+            self._trim_keys()
         self._tell(machine, after, src, to, reason)
         return after
 
@@ -366,6 +386,6 @@ class Ledger:
         return [t for t in self.open() if t.untold]
 
     def counters(self) -> dict[str, int]:
-        """Since the session began: accepted, duplicate_keys, late_returns, and one per state entered; now: live, untold."""
+        """Since this object was made: accepted, duplicate_keys, late_returns, and one per state entered; now: live, untold."""
         return {"accepted": 0, "duplicate_keys": 0, "late_returns": 0, **self._counts,
                 "live": len(self.live()), "untold": len(self.untold())}

@@ -14,7 +14,7 @@ class HarnessSettings(BaseModel):
     history: int = Field(256, ge=8, le=65536)
     """Closed tasks a session remembers."""
     remembered_keys: int = Field(1024, ge=8)
-    """Idempotency keys a session remembers, also of tasks that left the history."""
+    """Idempotency keys a session remembers, also of tasks that left the history; after a restart only of those that have not."""
     deadline_grace_s: float = Field(1.0, ge=0)
     """How long past its own timeout a skill run may stay before the harness gives it up itself."""
     cancel_wait_s: float = Field(1.0, gt=0)
@@ -86,5 +86,5 @@ class HarnessSettings(BaseModel):
     """Longest spoken outcome; the rest is cut at the end of a sentence."""
     correct_within_s: float = Field(60.0, gt=0)
     """A finished request can be corrected ("no, the casino") this long after it ended."""
-    max_memory_bytes: int = Field(64 * 1024, ge=1024)
+    max_memory_bytes: int = Field(64 * 1024, ge=1024, le=64 * 1024)
     """Size, as JSON, of the memory that a session's skills share."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Callable, Protocol
 
+from harness.capture.reserved import inert_values
+
 if TYPE_CHECKING:
     from harness.plan.contracts import Contract
 
@@ -93,6 +95,8 @@ class Task:
     """All that is to be told, in spoken form."""
     rest: str = ""
     """What of `text` has not been heard yet."""
+    unwanted: str = ""
+    """Why what is being told of it is not taken up again once its reply has ended; "" while it is wanted."""
     declines: int = 0
     """Times the front end declined to speak it."""
     resumes: int = 0
@@ -156,7 +160,8 @@ class SkillSpec:
 
 @dataclass(frozen=True)
 class SkillCall:
-    """One execution of a skill. `memory` is the session's small shared memory (JSON values), a copy."""
+    """One execution of a skill. `memory` is the session's small shared memory (JSON values), a copy. In the arguments no control token
+    is spelled, whoever wrote them: they may end in a prompt."""
 
     skill_id: str
     arguments: dict
@@ -170,11 +175,17 @@ class SkillCall:
     provenance: str = "live_speech"
     key: str = ""
     """Idempotency key of the request: the same in every retry, and after a restart."""
+    confirm: str = ""
+    """After the user's yes: the host's token for exactly this effect of `task_id` and `task_version`, which then are those that were
+    asked about."""
+
+    def __post_init__(self):
+        object.__setattr__(self, "arguments", inert_values(self.arguments))
 
 
 @dataclass(frozen=True)
 class SkillOutcome:
-    """What came of a call. A failure is an outcome, not an exception.
+    """What came of a call. A failure is an outcome, not an exception. Raises TypeError naming a field of the wrong type.
 
     `text` is the spoken form (of the failure too); empty lets the harness find words by `code`.
     """
@@ -195,6 +206,14 @@ class SkillOutcome:
     started: bool = True
     """False when the skill's code never ran, so that a repetition is harmless."""
     took_s: float = 0.0
+
+    def __post_init__(self):
+        # Here, where whoever made it still answers for it: further on there would be no one left to tell, and a task without an end.
+        for name in ("outcome", "text", "brief", "code"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"outcome.{name}: a str is needed, not {type(getattr(self, name)).__name__}")
+        if self.memory is not None and not isinstance(self.memory, dict):
+            raise TypeError(f"outcome.memory: a dict or None is needed, not {type(self.memory).__name__}")
 
 
 class SkillRunner(Protocol):

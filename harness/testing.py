@@ -71,6 +71,8 @@ class Script:
     memory: Callable[[dict], dict] | None = None
     """What the skill makes of the session memory."""
     brief: str = ""
+    fields: dict = field(default_factory=dict)
+    """What the outcome holds besides, such as the host's token of a question (`confirm`)."""
     started: bool = True
     """False with `ok=False`: it failed before the skill's code ran."""
     ignores_cancel_s: float = 0.0
@@ -118,7 +120,7 @@ class ScriptedRunner:
         if script.error:
             raise script.error
         return SkillOutcome(script.ok, "done" if script.ok else script.code, script.text, script.brief, code=script.code,
-                            memory=script.memory(dict(call.memory)) if script.memory else dict(call.memory),
+                            fields=dict(script.fields), memory=script.memory(dict(call.memory)) if script.memory else dict(call.memory),
                             started=script.started, took_s=self.clock.now() - began)
 
     def _next(self, skill_id: str) -> Script:
@@ -182,9 +184,13 @@ class Conversation:
             if reply is not None:
                 assert self.speaking is None, "a reply was admitted over another"
                 self.spoken.append((self.clock.now(), reply))
-                self.session.reply_started(reply.id, f"seg-{len(self.spoken)}")
-                self.speaking = reply
-                self._until = self.clock.now() + len(reply.text) / self.chars_per_s
+                self._speak(reply, f"seg-{len(self.spoken)}")
+
+    def _speak(self, reply: PreparedReply, seg: str) -> None:
+        lasts_s = len(reply.text) / self.chars_per_s
+        self.session.reply_started(reply.id, seg)
+        self.session.reply_speech(reply.id, seg, [(reply.text, round(lasts_s * RATE))])
+        self.speaking, self._until = reply, self.clock.now() + lasts_s
 
     def interrupt(self, heard: str, *, stopped: bool = False) -> None:
         """The user takes the floor; `heard`: the beginning of the reply that was played."""
@@ -229,12 +235,15 @@ class World:
     seen: list[Transition]
 
     async def restart(self, store: Store | None = None) -> "World":
-        """Another process takes up the session from its records; nothing was ended in an orderly way.
+        """Another process takes up the session from its records: this one stops where it is. Time passes only as far as a run needs
+        that ignores its cancellation.
 
         `store`: another object of the same store, where that is not a MemoryStore.
         """
-        for name in self.harness.sessions():
-            await self.harness.session(name).leave()
+        leaving = asyncio.gather(*(self.harness.session(name).leave() for name in self.harness.sessions()))
+        await self.clock.advance(0)
+        while not leaving.done():
+            await self.clock.advance(0.1)
         runner, backend = ScriptedRunner(self.clock, self.runner.scripts), self.harness.backend
         harness = Harness(SkillBackend(backend.catalog, runner, backend.planner), backend.catalog, self.clock, settings=self.session.settings,
                           store=store or self.harness.store)

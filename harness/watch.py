@@ -1,5 +1,9 @@
-"""Who watches a session's transitions: streams with a bounded backlog, and waiters for the end of one task."""
+"""Who watches a session's transitions: streams with a bounded backlog, and waiters for the end of one task.
+
+Whoever stops reading or waiting is forgotten, also without a word: nothing is kept for a reader that is gone.
+"""
 import asyncio
+import weakref
 from collections import deque
 from typing import AsyncIterator
 
@@ -39,8 +43,9 @@ class _Stream:
         return self.waiting.popleft()
 
     async def aclose(self) -> None:
-        """Stop watching."""
+        """Stop watching; what was not read is gone."""
         self.closed = True
+        self.waiting.clear()
         self._watchers.leave(self)
         self.changed.set()
 
@@ -48,26 +53,41 @@ class _Stream:
 class Watchers:
     """All watchers of one session; costs nothing while there is none."""
 
-    __slots__ = ("_streams", "_ends")
+    __slots__ = ("_streams", "_ends", "_over")
 
     def __init__(self):
-        self._streams: list[_Stream] | None = None
-        self._ends: dict[str, list[asyncio.Future]] | None = None
+        self._streams: weakref.WeakSet[_Stream] | None = None
+        self._ends: dict[str, set[asyncio.Future]] | None = None
+        self._over = False
 
     def stream(self) -> _Stream:
+        """A reader of what comes from now on; after the session's end, of nothing."""
         stream = _Stream(self)
-        self._streams = [*(self._streams or ()), stream]
+        if self._over:
+            stream.closed = True
+            return stream
+        self._streams = self._streams if self._streams is not None else weakref.WeakSet()
+        self._streams.add(stream)
         return stream
 
     def leave(self, stream: _Stream) -> None:
-        self._streams = [s for s in self._streams or () if s is not stream] or None
+        if self._streams is not None:
+            self._streams.discard(stream)
 
     async def end_of(self, task_id: str) -> Task:
-        """The task when its work ends; raises Closed when the session closes first."""
+        """The task when its work ends; raises Closed when the session ends first, or has."""
+        if self._over:
+            raise _ended()
         waiter = asyncio.get_running_loop().create_future()
         self._ends = self._ends if self._ends is not None else {}
-        self._ends.setdefault(task_id, []).append(waiter)
-        return await waiter
+        self._ends.setdefault(task_id, set()).add(waiter)
+        try:
+            return await waiter
+        finally:
+            if self._ends and task_id in self._ends:
+                self._ends[task_id].discard(waiter)
+                if not self._ends[task_id]:
+                    del self._ends[task_id]
 
     def saw(self, transition: Transition) -> None:
         for stream in self._streams or ():
@@ -84,5 +104,9 @@ class Watchers:
         for waiters in (self._ends or {}).values():
             for waiter in waiters:
                 if not waiter.done():
-                    waiter.set_exception(Closed("the session was closed before the task ended"))
-        self._streams = self._ends = None
+                    waiter.set_exception(_ended())
+        self._streams, self._ends, self._over = None, None, True
+
+
+def _ended() -> Closed:
+    return Closed("the session ended before the task did")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
-from harness.capture.reserved import DEFAULT, ReservedTable, inert
+from harness.capture.reserved import DEFAULT, ReservedTable, inert, inert_values
 from harness.errors import MalformedSpan
 from harness.evidence import MAX_PROSE_CHARS, DelegateRequest
 
@@ -107,19 +107,11 @@ def _calls(value: Any, span_id: str, table: ReservedTable) -> tuple[TypedCall, .
         raise MalformedSpan("malformed_call", f"{where}: {first['type']}") from None
     except (UnicodeEncodeError, RecursionError) as error:
         raise MalformedSpan("malformed_call", _why(error)) from None
-    calls = tuple(TypedCall(call.capability, _inert(call.arguments, table), call.repair, call.key or f"{span_id}#{i}")
+    calls = tuple(TypedCall(call.capability, inert_values(call.arguments, table), call.repair, call.key or f"{span_id}#{i}")
                   for i, call in enumerate(found, start=1))
     if len({call.key for call in calls}) != len(calls):
         raise MalformedSpan("malformed_call", "key: two calls share one")
     return calls
-
-
-def _inert(value: Any, table: ReservedTable) -> Any:
-    if isinstance(value, str):
-        return inert(value, table)
-    if isinstance(value, dict):
-        return {inert(key, table): _inert(item, table) for key, item in value.items()}
-    return [_inert(item, table) for item in value] if isinstance(value, list) else value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict:

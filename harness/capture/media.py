@@ -177,10 +177,10 @@ class EvidenceRing:
         self._evict()
 
     def freeze(self, opened_pos: int, opened_seq: int, window_s: float) -> MediaSnapshot:
-        """What was consumed by (opened_pos, opened_seq): audio in [opened_pos - window, opened_pos), each sample once, and frames up
-        to opened_pos. Costs a microsecond per packet held."""
+        """What was consumed by (opened_pos, opened_seq): audio in [end - window, end), each sample once, and frames up to `end`, which
+        is `opened_pos`, or the consumed position where that is less. Costs a microsecond per packet held."""
         end = min(opened_pos, self._pos or 0)
-        start, seq = max(0, opened_pos - round(window_s * RATE)), min(opened_seq, self._seq)
+        start, seq = max(0, end - round(window_s * RATE)), min(opened_seq, self._seq)
         items: list[AudioClip | Frame] = []
         sources: list[_Held] = []
         cursor = start

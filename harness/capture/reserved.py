@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Mapping
+from typing import Any, Mapping
 
 from venus_edge.errors import ConfigError
 
@@ -106,3 +106,12 @@ def inert(text: str, table: ReservedTable = DEFAULT) -> str:
         text = table.odd.sub(lambda m: f"{m[0][0]} {m[0][1:]}", text)
     opened = _OPENING.sub("‹", text)
     return _CLOSING.sub(r"\1›", opened) if opened is not text else text
+
+
+def inert_values(value: Any, table: ReservedTable = DEFAULT) -> Any:
+    """A JSON value, copied, with every string in it inert."""
+    if isinstance(value, str):
+        return inert(value, table)
+    if isinstance(value, dict):
+        return {inert(name, table) if isinstance(name, str) else name: inert_values(item, table) for name, item in value.items()}
+    return [inert_values(item, table) for item in value] if isinstance(value, (list, tuple)) else value

@@ -38,7 +38,7 @@ SLOWEST_CHARS_PER_S = 6.0
 class DeliveryDesk(Outcomes):
     """One session's desk: outcomes and notices in, replies out one at a time, reports of what was heard back in."""
 
-    __slots__ = ("_late", "_words", "_spec_of", "_gate", "_offers", "_air", "_held", "_doubtful", "_doubt_until", "_turn")
+    __slots__ = ("_late", "_words", "_spec_of", "_gate", "_offers", "_air", "_held", "_sorry", "_turn")
 
     def __init__(self, ledger: Ledger, clock: Clock, settings: HarnessSettings, late: LatePolicy, words: Words,
                  spec_of: Callable[[str], SkillSpec | None], on_screen: Callable[[ScreenItem], None] | None = None):
@@ -49,9 +49,8 @@ class DeliveryDesk(Outcomes):
         self._air: InAir | None = None
         self._held: InAir | None = None
         """Chosen, and waiting for the store to have its admission."""
-        self._doubtful: tuple[str, ...] = ()
-        """Tasks whose reply was in the air when the process before this one died."""
-        self._doubt_until = 0.0
+        self._sorry: tuple[str, str] | None = None
+        """Words and language for what could not be taken."""
         self._turn = 0
 
     # -- what is to be told
@@ -74,7 +73,7 @@ class DeliveryDesk(Outcomes):
         if task.delivery in (D.NONE, D.PENDING, D.INTERRUPTED):
             self._close(task, D.DROPPED, reason)
         elif task.delivery is D.DELIVERING:
-            self._abandoned[task_id] = reason
+            self._ledger.unwanted(task_id, reason)
             self._waiting(task_id)
 
     def replace(self, task_id: str, text: str, kind: str | None = None) -> bool:
@@ -101,6 +100,10 @@ class DeliveryDesk(Outcomes):
         for task in self._ledger.untold():
             if group and task.group == group and (task.resumes or self._air is not None and self._air.holds(task.id)):
                 self.abandon(task.id, "overtaken")
+
+    def regret(self, text: str, lang: str) -> None:
+        """Say at the next good moment that a request could not be taken. Nothing of it is recorded; of several only the newest is said."""
+        self._sorry = (text, lang)
 
     def _waiting(self, task_id: str) -> Task | None:
         """The task if its outcome waits to be told; one that was chosen and has not left is taken back first."""
@@ -138,10 +141,24 @@ class DeliveryDesk(Outcomes):
             return Resolution(task.id, action, offer.kind, phrases.say("offer.kept", lang))
         return Resolution(task.id, action, offer.kind, self._words.about("control.cancelled", task, lang))
 
+    def reopen(self, answer: Resolution) -> None:
+        """The answer to our question could not be taken: it is open again."""
+        self._offers.heard(answer.task_id, answer.kind, self._clock.now(), self._turn)
+
     @property
     def holding(self) -> bool:
         """A reply is chosen, and its admission is not in the store yet."""
         return self._held is not None
+
+    @property
+    def in_air(self) -> str:
+        """Id of the reply that was given out and has not ended, if outcomes are told by it; else ""."""
+        return self._air.reply.id if self._air is not None and self._air.parts else ""
+
+    @property
+    def in_doubt(self) -> bool:
+        """Nobody has told yet what was heard of a reply of an earlier process or front end."""
+        return bool(self._doubtful)
 
     # -- admission
 
@@ -159,6 +176,10 @@ class DeliveryDesk(Outcomes):
         return self._release(now) if self._held is not None else None
 
     def _choose(self, newest_turn: int, now: float) -> None:
+        if self._sorry is not None:
+            (text, lang), self._sorry = self._sorry, None
+            self._held = InAir(PreparedReply(new_id("reply"), "", 0, text, "notice", lang, newest_turn), (), now, newest_turn)
+            return
         ready = [t for t in self._ledger.untold() if t.delivery is D.PENDING and self._not_before.get(t.id, 0) <= now]
         ready.sort(key=lambda t: -t.turn)  # stable: within a turn, in the order asked
         notices = self._notices(newest_turn, now)
@@ -322,25 +343,25 @@ class DeliveryDesk(Outcomes):
         METRICS.add("venus_harness_stale_reports_total")
         return False
 
-    # -- across a restart
+    # -- across a restart, of this process or of the front end
 
-    def take_up(self, task: Task) -> None:
-        """An outcome of a restored ledger that waited to be told, or whose interruption was not dealt with yet."""
-        if task.delivery is D.PENDING:
-            self._waiting_since[task.id] = self._clock.now()
-        elif task.resumes:
-            self._close(task, D.UNSPOKEN, "interrupted_again")
-        else:
-            self._take_up(task, 1.0 - len(task.rest) / len(task.text))
+    def lost(self) -> None:
+        """The front end is gone. What it had begun to speak is in doubt, as after a restart of this process; the rest waits again."""
+        if self._held is not None:
+            self._withdraw()
+        air, self._air = self._air, None
+        if air is not None and air.notice is not None:
+            self._late.declined(air.notice)
+        if air is not None and air.started_at is None:  # not a word of it had left
+            self._withdrawn(part.task_id for part in air.parts)
+        for part in air.parts if air is not None and air.started_at is not None else ():
+            self.doubt(self._ledger.get(part.task_id))
 
-    def doubt(self, task: Task) -> None:
-        """An outcome of a restored ledger that was in the air: it may have been heard or not.
-
-        For `reattach_wait_s` the device may tell (`reattach`), and nothing is admitted; then it is closed: never told twice.
-        """
-        if not self._doubtful:
-            self._doubt_until = self._clock.now() + self._settings.reattach_wait_s
-        self._doubtful = (*self._doubtful, task.id)
+    def leave(self) -> None:
+        """This process lets go of the session: what had not left yet waits for the next, what is in the air is its to settle."""
+        if self._held is not None:
+            self._withdraw()
+        self._air, self._doubtful = None, ()
 
     def reattach(self, reply_id: str, *, heard: str, unheard: str, completed: bool) -> bool:
         """The device's own report of a reply that was in the air when the process before this one died.
@@ -358,13 +379,6 @@ class DeliveryDesk(Outcomes):
         else:
             self._cut(air, heard_chars(air.reply.text, heard, unheard), stopped=False, confirmed=True)
         return True
-
-    def _unconfirmed(self, reason: str) -> None:
-        """Nobody knows whether it was heard: it is not said again, but shown."""
-        doubtful, self._doubtful = self._doubtful, ()
-        METRICS.add("venus_harness_replies_unconfirmed_total")
-        for task_id in doubtful:
-            self._give_up(self._ledger.get(task_id), D.UNSPOKEN, reason)
 
     def close(self) -> None:
         """The session ended: nothing will be told any more."""

@@ -7,6 +7,7 @@ any person or reply does is not believed.
 from dataclasses import dataclass
 
 from harness.settings import HarnessSettings
+from venus_edge.metrics import METRICS
 
 RATE = 16_000
 """Device samples a second."""
@@ -31,9 +32,12 @@ class Gate:
 
     def __init__(self, settings: HarnessSettings):
         self._settings = settings
-        self._pos = self._window = 0
+        self._begin(0)
+
+    def _begin(self, pos: int) -> None:
+        self._pos = self._window = pos
         self._user: int | None = None
-        self._silent: int | None = 0
+        self._silent: int | None = pos
         self._turn: int | None = None
         self._assistant: int | None = None
         self._user_end: int | None = None
@@ -41,7 +45,10 @@ class Gate:
         self._pause = self._pause_before = 0
 
     def see(self, moment: Moment) -> None:
-        self._pos = pos = moment.pos
+        if moment.pos < self._pos - RATE:  # the device was started anew: nothing seen before can be placed on its new clock
+            METRICS.add("venus_harness_gate_restarts_total")
+            self._begin(moment.pos)
+        self._pos = pos = max(moment.pos, self._pos)
         self._user = _since(self._user, moment.user_speaking, pos)
         self._silent = _since(self._silent, not moment.user_speaking, pos)
         self._turn = _since(self._turn, moment.turn_open, pos)

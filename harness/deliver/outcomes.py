@@ -1,9 +1,10 @@
 """What became of the outcomes that are to be told: each ends heard, merged, unspoken or dropped, and is never told twice.
 
-The delivery desk (delivery.py) decides what is said when; here the ledger is moved by what was heard of it.
+The delivery desk (desk.py) decides what is said when; here the ledger is moved by what was heard of it.
 """
 from typing import Callable, Iterable
 
+from harness.dispatch import REPEAT
 from harness.ledger import WITHDRAWN, Ledger
 from harness.deliver.replies import InAir, Part, heard_to
 from harness.deliver.rest import goes_on, in_short, unheard, without
@@ -20,26 +21,35 @@ REMEMBERED_TOLD = 8
 class Outcomes:
     """The untold and lately told outcomes of one session. `on_screen`: called once for each that was not spoken and may be shown."""
 
-    __slots__ = ("_ledger", "_clock", "_settings", "_screen", "_not_before", "_waiting_since", "_abandoned", "_briefs", "_told", "_question")
+    __slots__ = ("_ledger", "_clock", "_settings", "_screen", "_not_before", "_waiting_since", "_briefs", "_told", "_question",
+                 "_doubtful", "_doubt_until")
 
     def __init__(self, ledger: Ledger, clock: Clock, settings: HarnessSettings, on_screen: Callable[[ScreenItem], None] | None):
         self._ledger, self._clock, self._settings = ledger, clock, settings
         self._screen = Screen(clock, settings.screen_items, settings.screen_useful_s, on_screen)
         self._not_before: dict[str, float] = {}
         self._waiting_since: dict[str, float] = {}
-        self._abandoned: dict[str, str] = {}
         self._briefs: dict[str, str] = {}
         self._told: tuple[tuple[str, str], ...] = ()
         self._question: tuple[str, float] | None = None
+        self._doubtful: tuple[str, ...] = ()
+        """Tasks whose reply was in the air when the process or the front end before this one died."""
+        self._doubt_until = 0.0
 
     # -- looking
 
     def last_told(self) -> tuple[Task, str] | None:
         """The newest outcome of which something was heard, that no correction or cancellation has made wrong."""
         for task_id, text in reversed(self._told):
-            if self._ledger.knows(task_id) and not (task := self._ledger.get(task_id)).superseded_by:
+            if self._ledger.knows(task_id) and not self._given_up(task := self._ledger.get(task_id)) \
+                    and (task.delivery, task.delivery_reason) != (D.DROPPED, "cancelled"):
                 return task, text
         return None
+
+    def last_origin(self) -> str:
+        """Id of the task whose outcome that was, also where it was told by a repetition; "" where there is none."""
+        last = self.last_told()
+        return "" if last is None else _repeats(last[0]) or last[0].id
 
     def last_question(self, within_s: float) -> Task | None:
         """The newest question among the outcomes of which something was heard within the last `within_s` seconds."""
@@ -53,7 +63,7 @@ class Outcomes:
 
     def forget(self, task_id: str) -> None:
         """Its delivery has ended, here or by a correction: no notes about it are needed."""
-        for notes in (self._not_before, self._waiting_since, self._abandoned, self._briefs):
+        for notes in (self._not_before, self._waiting_since, self._briefs):
             notes.pop(task_id, None)
 
     # -- what came of a reply
@@ -141,13 +151,51 @@ class Outcomes:
         self._close(task, D.DROPPED if unwanted else to, unwanted or reason)
 
     def _given_up(self, task: Task) -> str:
-        """Why nobody wants the outcome any more, or ''."""
-        return "superseded" if task.superseded_by else self._abandoned.get(task.id, "")
+        """Why nobody wants the outcome any more, or ''. A repetition is wanted as long as what it repeats is."""
+        of = _repeats(task)
+        if task.superseded_by or of and self._ledger.knows(of) and self._ledger.get(of).superseded_by:
+            return "superseded"
+        return task.unwanted
 
     def _unwanted(self, task: Task) -> str:
         """Why an outcome must not be told now, or ''."""
         expired = task.ended_at is not None and self._clock.now() - task.ended_at > task.ttl_s
         return self._given_up(task) or ("expired" if expired else "")
+
+    # -- after a restart
+
+    def remember(self, tasks: Iterable[Task]) -> None:
+        """What of these was heard before: it can be said again."""
+        self._told = tuple((t.id, t.text) for t in tasks if t.heard)[-REMEMBERED_TOLD:]
+
+    def take_up(self, task: Task) -> None:
+        """An outcome of a restored ledger that waited to be told, or whose interruption was not dealt with yet."""
+        if task.delivery is D.PENDING:
+            self._waiting_since[task.id] = self._clock.now()
+        elif unwanted := self._given_up(task):
+            self._close(task, D.DROPPED, unwanted)
+        elif task.resumes:
+            self._close(task, D.UNSPOKEN, "interrupted_again")
+        else:
+            self._take_up(task, 1.0 - len(task.rest) / len(task.text))
+
+    def doubt(self, task: Task) -> None:
+        """An outcome of a restored ledger that was in the air: it may have been heard or not.
+
+        For `reattach_wait_s` the device may tell (`reattach`), and nothing is admitted; then it is closed: never told twice.
+        """
+        if not self._doubtful:
+            self._doubt_until = self._clock.now() + self._settings.reattach_wait_s
+        self._doubtful = (*self._doubtful, task.id)
+
+    def _unconfirmed(self, reason: str) -> None:
+        """Nobody knows whether it was heard: it is not said again, but shown."""
+        doubtful, self._doubtful = self._doubtful, ()
+        METRICS.add("venus_harness_replies_unconfirmed_total")
+        for task_id in doubtful:
+            self._give_up(self._ledger.get(task_id), D.UNSPOKEN, reason)
+
+    # -- small parts
 
     def _reworded(self, task: Task, text: str, kind: str | None) -> None:
         """An outcome that waits gets other words; what was heard of the old ones is left out of the new ones."""
@@ -171,3 +219,8 @@ class Outcomes:
         self.forget(task.id)
         if not unwanted:
             self._screen.ended(ended)
+
+
+def _repeats(task: Task) -> str:
+    """Id of the task whose outcome this one says again, or ""."""
+    return task.arguments.get("target", "") if task.capability == REPEAT else ""

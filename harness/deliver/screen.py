@@ -1,4 +1,5 @@
 """The screen channel: outcomes that were not spoken, for a display to show. Never what a correction or a cancellation made wrong."""
+import logging
 from dataclasses import dataclass
 from typing import Callable
 
@@ -6,6 +7,8 @@ from harness.task import Delivery, Execution, Task
 from venus_edge.clock import Clock
 from venus_edge.ids import new_id
 from venus_edge.metrics import METRICS
+
+log = logging.getLogger("harness.deliver.screen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,13 @@ class Screen:
         if len(self._items) >= self._most:
             METRICS.add("venus_harness_screen_overflow_total")
         self._items = (*self._items, item)[-self._most:]
-        if self._on_item is not None:
+        if self._on_item is None:
+            return
+        try:
             self._on_item(item)
+        except Exception as error:  # a display's fault must not stop a delivery half-way; the item stays in `items`
+            log.error("the screen took no item of task %s: %s", task.id, type(error).__name__)
+            METRICS.add("venus_harness_screen_faults_total")
 
     def _wanted(self, task: Task) -> bool:
         if task.superseded_by or not task.text:

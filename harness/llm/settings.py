@@ -22,8 +22,6 @@ class LLMSettings(BaseModel):
     model: str = Field(min_length=1, max_length=200)
     api_key_env: str = Field("VENUS_LLM_KEY", pattern=r"^([A-Z][A-Z0-9_]*)?$")
     """Name of the environment variable that holds the key; empty for an endpoint that takes none."""
-    language: str = Field("en", pattern="^(en|zh)$")
-    """For requests that name no language of their own."""
 
     plan_timeout_s: float = Field(6.0, gt=0, le=60)
     oralize_timeout_s: float = Field(4.0, gt=0, le=60)

@@ -37,7 +37,7 @@ class RetryPolicy:
     """Up to `max` further runs, after pauses of `base_s`, twice that, ... at most `cap_s` seconds.
 
     A run is repeated only if `may_retry(outcome)`, and if the job is idempotent or its outcome says `started=False`; never past the
-    job's deadline: a pause that would end after it is not begun, and the outcome at hand is the job's.
+    job's deadline: where another attempt, as long as the last, would end after it, there is none, and the outcome at hand is the job's.
     """
 
     max: int = 1
@@ -121,7 +121,7 @@ class Run:
     """How far a job is. Times are the clock's seconds."""
 
     __slots__ = ("job", "lane", "state", "rank", "aged", "begun", "settled", "holds", "queued_since", "deadline", "refused_since",
-                 "refusals", "retries", "stopped_at", "timer", "wake", "work")
+                 "refusals", "retries", "attempted_at", "stopped_at", "timer", "wake", "work")
 
     def __init__(self, job: Job, lane: "Lane"):
         self.job, self.lane = job, lane
@@ -133,6 +133,7 @@ class Run:
         self.deadline: float | None = None
         self.refused_since: float | None = None
         self.refusals = self.retries = 0
+        self.attempted_at = 0.0
         self.stopped_at: float | None = None
         self.timer: Timer | None = None
         """Its expiry, deadline or abandonment, whichever is next."""

@@ -194,6 +194,7 @@ class Scheduler:
             if job.deadline_at is not None:
                 run.deadline = min(run.deadline, job.deadline_at)
         run.move(State.RUNNING)
+        run.attempted_at = now
         run.timer = self._timers.at(run.deadline, self._overdue, run)
         before = run.lane.runs.get(job.after) if job.after else None
         run.work = asyncio.get_running_loop().create_task(self._work(run, before))
@@ -317,7 +318,8 @@ class Scheduler:
         if policy is None or run.retries >= policy.max or not (run.job.idempotent or outcome.started is False):
             return None
         pause = min(policy.cap_s, policy.base_s * 2 ** min(run.retries, 64))
-        if self._clock.now() + pause >= run.deadline:
+        now = self._clock.now()
+        if now + pause + (now - run.attempted_at) >= run.deadline:  # it takes about as long again
             return None
         try:
             return pause if policy.may_retry(outcome) else None

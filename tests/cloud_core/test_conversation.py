@@ -9,7 +9,7 @@ from cloud_core.conversation import Conversation
 from cloud_core.engine.errors import UnitRefused
 from cloud_core.front_end import (Decision, DelegateEvent, Overlap, PlayoutMark, SegmentChunk, Span, UserText, Verdict)
 from cloud_core.mic import MicAssembler
-from harness import Harness, SkillBackend, SkillOutcome, SkillSpec
+from harness import Harness, JournalFault, MemoryJournal, MemoryStore, SkillBackend, SkillOutcome, SkillSpec
 from venus_edge.clock import SystemClock
 from venus_edge.trace import Trace
 
@@ -83,10 +83,11 @@ class Runner:
         return SkillOutcome(True, text="The nearest one is on Rue Grimaldi.")
 
 
-async def converse(at, seconds, during=None):
-    """Run a conversation with a closed gate for `seconds`; `during(conversation, link)` runs beside it."""
-    clock, link, front = SystemClock(), FakeLink(), Script(at)
-    harness = Harness(SkillBackend(Catalog(), Runner()), Catalog(), clock).open_session("device")
+async def converse(at, seconds, during=None, store=None, harness=None):
+    """Run a conversation with a closed gate for `seconds`; `during(conversation, link)` runs beside it. `harness`: a session of a
+    conversation before this one; it stays open."""
+    clock, link, front, going_on = SystemClock(), FakeLink(), Script(at), harness is not None
+    harness = harness or Harness(SkillBackend(Catalog(), Runner()), Catalog(), clock, store=store).open_session("device")
     mic = MicAssembler(clock, 40, 0)
     mic.gate(False, 0)
     events = []
@@ -103,7 +104,8 @@ async def converse(at, seconds, during=None):
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await harness.close()
+        if not going_on:
+            await harness.close()
     return conversation, link, front, harness, events
 
 
@@ -290,3 +292,116 @@ async def test_the_device_is_asked_for_its_clock(monkeypatch):
     monkeypatch.setattr("cloud_core.conversation.PING_S", 0.1)
     _, link, *_ = await converse({}, 0.5)
     assert [f["n"] for t, f in link.told if t == "ping"][:3] == [1, 2, 3]
+
+
+# -- requests that can't be taken, and sessions that go on
+
+
+class Refusing(MemoryStore):
+    """A store that takes no new task while it is `away`."""
+
+    def __init__(self):
+        super().__init__()
+        self.away = False
+
+    def session(self, session_id, tenant=""):
+        store = self
+
+        class Journal(MemoryJournal):
+            def append(self, record):
+                if store.away and record.machine == "accept":
+                    raise JournalFault("journal double: away")
+                super().append(record)
+        self._journals.setdefault(session_id, (tenant, Journal()))
+        return self._journals[session_id][1]
+
+
+def delegates(n, *events):
+    return {n: Decision(n, user=(UserText(1, "words", 0, 1000, True),), delegates=events)}
+
+
+@pytest.mark.parametrize("why", ["journal", "bad_request"])
+async def test_a_request_that_cannot_be_taken_costs_itself_only_and_is_told(why):
+    """A journal that is away, prose that is too long: traced without words, the user hears it, and the next request is answered."""
+    store = Refusing()
+    store.away = why == "journal"
+    prose = "please " * (1 if why == "journal" else 1000)
+    at = delegates(2, DelegateEvent("d1", 2, 1000, 1, prose, "poi.find", {"query": "x"}, key="k1"),
+                   DelegateEvent("d2", 2, 1000, 1, prose, "poi.find", {"query": "y"}, key="k2"))
+
+    async def during(c, link):
+        await until(lambda: link.sent)
+        store.away = False
+        assert c.harness.ledger.tasks() == [] and not any(held.holders for held in c.media._audio)
+        c.report(PlayoutMark(next(iter(link.sent)), 36_000, RATE, "ended"))
+        c._delegate(DelegateEvent("d3", 9, 9000, 1, "find one", "poi.find", {"query": "z"}, key="k3"))
+        await until(lambda: len(link.sent) == 2)
+
+    _, _, front, _, events = await converse(at, 0.1, during, store)
+    refused = [e for e in events if e["ev"] == "delegate.refused"]
+    assert [e["code"] for e in refused] == [why] * 2 and "please" not in str(refused)
+    said = [r.text for u in front.units for r in u.replies]
+    assert len(said) == 2 and "can't take that" in said[0] and said[1] == "The nearest one is on Rue Grimaldi."
+
+
+async def test_a_new_front_end_goes_on_with_the_session_and_its_turns():
+    """The first conversation ends in the middle of a reply: the device tells the next what it played, and the rest is told. A front end
+    that counts its turns anew does not make the new request an old one."""
+    session = None
+
+    async def broken_off(c, link):
+        nonlocal session
+        session = c.harness
+        await until(lambda: link.sent and next(iter(link.sent.values())) == 36_000)
+        c.harness.user_turn(7)
+
+    harness = Harness(SkillBackend(Catalog(), Runner()), Catalog(), SystemClock())
+    first, link, *_ = await converse(ask(), 0.05, broken_off, harness=harness.open_session("device"))
+    seg = next(iter(link.sent))
+    assert session.ledger.tasks()[0].delivery == "delivering"
+
+    async def goes_on(c, link):
+        c.report(PlayoutMark(seg, 11_000, RATE, "playing"))
+        assert ("flush", seg) in [(t, f.get("seg")) for t, f in link.told], "it still sounds, and will be said by another segment"
+        c.report(PlayoutMark(seg, 13_000, RATE, "flushed"))
+        await until(lambda: link.sent)
+
+    second, _, front, _, _ = await converse({}, 0.05, goes_on, harness=session)
+    said = [r.text for u in front.units for r in u.replies]
+    assert len(said) == 1 and said[0].endswith("is on Rue Grimaldi.") and "nearest" not in said[0]
+    at = {n: Decision(n, user=(UserText(1, "and another", 0, 1000, True),),
+                      delegates=(DelegateEvent("d9", n, 1000, 1, "and another", "poi.find", {"query": "y"}, key="k9"),)) for n in (2,)}
+    third, _, _, _, events = await converse(at, 0.3, harness=session)
+    assert session.ledger.tasks()[-1].turn == session.turn == third.turn == 8
+    assert [e["turn"] for e in events if e["ev"] in ("user.text", "delegate")] == [8, 8]
+    await harness.close()
+
+
+@pytest.mark.parametrize("complete, state, told", [(True, "ended", []), (False, "ended", ["is on Rue Grimaldi."]), (True, "lost", ["is on Rue Grimaldi."])])
+async def test_what_the_device_played_to_the_end_counts_as_told_only_if_it_was_all_of_it(complete, state, told):
+    """A front end that died before its last clause: the device's segment ended, the reply did not."""
+    harness = Harness(SkillBackend(Catalog(), Runner()), Catalog(), SystemClock())
+    session = harness.open_session("device")
+
+    class HalfWay(Script):
+        async def step(self, unit):
+            self.units.append(unit)
+            words = WORDS if complete and state == "ended" else WORDS[:1]
+            chunks = tuple(SegmentChunk("seg-1", 0, RATE, np.ones(words[-1].end, np.int16), words, complete, r.id, 1) for r in unit.replies)
+            n, self.k = self.k, self.k + 1
+            return self.at.get(n, Decision(unit.seq, segments=chunks))
+
+    async def broken_off(c, link):
+        c.engine = HalfWay(ask())
+        await until(lambda: link.sent.get("seg-1"))
+    await converse({}, 0.05, broken_off, harness=session)
+
+    async def reported(c, link):
+        c.report(PlayoutMark("seg-1", 36_000 if complete and state == "ended" else 12_000, RATE, state))
+        await asyncio.sleep(1.2)
+
+    _, _, front, _, _ = await converse({}, 0.1, reported, harness=session)
+    said = [r.text for u in front.units for r in u.replies]
+    assert len(said) == len(told) and all(s.endswith(t) for s, t in zip(said, told))
+    assert session.ledger.tasks()[0].delivery == ("delivering" if told else "delivered")
+    await harness.close()

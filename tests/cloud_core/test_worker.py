@@ -10,6 +10,8 @@ from cloud_core.engine.errors import EngineUnavailable, NotAuthorised
 from cloud_core.front_end import Decision, FrontEndInfo
 from cloud_core.worker import MAX_CONVERSATIONS, Worker
 from device_sdk import wire
+from harness import DelegateRequest, Evidence, Harness, MemoryStore, SkillBackend, SkillSpec
+from harness.testing import ListedCatalog, Script, ScriptedRunner
 
 
 class Room:
@@ -59,14 +61,18 @@ class Engine:
 
 
 @contextlib.asynccontextmanager
-async def working():
+async def working(store=None, scripts=None):
     worker = Worker()
     worker.room, worker.engine, worker.info = Room(), Engine(), FrontEndInfo("x", 40, 24_000, ("en",))
-    worker.catalog = worker.runner = None
+    runner, catalog = ScriptedRunner(worker.clock, scripts or {}), ListedCatalog(SkillSpec("poi.find", timeout_s=20))
+    worker.harness = Harness(SkillBackend(catalog, runner), catalog, worker.clock, store=store)
+    worker.calls = runner.calls
+    await worker.harness.start()
+    worker._closers = [worker._end_harness]
     try:
         yield worker
     finally:
-        await worker.stop()
+        await worker.stop(leave=worker._leaving)
         assert worker.engine.open_sessions == 0
 
 
@@ -213,3 +219,108 @@ async def test_a_fault_is_logged_without_its_words(caplog):
         held.conversation._fault = ValueError("the user said take me to the casino")
         await until(lambda: held.task.done())
         assert "ValueError" in caplog.text and "casino" not in caplog.text
+
+
+# -- what was asked outlives the conversation it was asked in
+
+
+def delegate(worker, held, prose="find one", key="k1"):
+    session = held.conversation.harness
+    return session, session.accept(DelegateRequest(key, 1, 0, 0, prose, "poi.find", {"query": "x"}), Evidence.freeze(0, 0))
+
+
+SLOW = {"poi.find": Script("Two of them.", after_s=0.5)}
+
+
+async def test_work_goes_on_when_the_engine_dies_and_is_told_in_the_next_conversation():
+    """The same session, the same run; the device says hello with the same boot."""
+    async with working(scripts=SLOW) as worker:
+        held = await welcomed(worker)
+        session, task = delegate(worker, held)
+        await asyncio.sleep(0.05)
+        worker.engine.dead = True
+        await until(lambda: worker.room.of("error"))
+        assert worker.harness.sessions() == [session.id] and session.ledger.get(task).execution == "running"
+        worker._control("device-1", hello())
+        await until(lambda: len(worker.room.of("welcome")) == 2)
+        assert worker.held["device-1"].conversation.harness is session and not worker._waiting
+        await until(lambda: session.ledger.get(task).execution == "completed")
+        assert len(worker.calls) == 1
+
+
+async def test_work_that_no_conversation_comes_back_for_is_closed(monkeypatch):
+    monkeypatch.setattr(worker_module, "GONE_KEEP_S", 0.1)
+    async with working(scripts=SLOW) as worker:
+        session, task = delegate(worker, await welcomed(worker))
+        worker.engine.dead = True
+        await until(lambda: not worker.harness.sessions())
+        assert session.ledger.get(task).execution_reason == "session_closed" and worker.harness.store.sessions() == []
+
+
+async def test_a_fault_of_the_session_itself_is_not_kept():
+    """What went wrong may be in the session: the next conversation begins with a fresh one."""
+    async with working() as worker:
+        held = await welcomed(worker)
+        first = held.conversation.harness
+        held.conversation._fault = ValueError("broken")
+        await until(lambda: held.task.done())
+        assert not worker._waiting and not worker.harness.sessions()
+        worker._control("device-1", hello())
+        await until(lambda: len(worker.room.of("welcome")) == 2)
+        assert worker.held["device-1"].conversation.harness is not first
+
+
+async def test_a_device_that_says_bye_and_hello_at_once_gets_a_session_of_its_own():
+    """The old one is still being closed: the new one waits for that, under the same name, so that a restart finds it, and its records
+    are not dropped with the old one's."""
+    async with working(scripts={"poi.find": Script(after_s=50, ignores_cancel_s=0.4)}) as worker:
+        held = await welcomed(worker)
+        old, _ = delegate(worker, held)
+        await asyncio.sleep(0.05)
+        worker._control("device-1", wire.Bye(reason="closed"))
+        worker._control("device-1", hello())
+        await until(lambda: len(worker.room.of("welcome")) == 2)
+        new, task = delegate(worker, worker.held["device-1"])
+        assert new is not old and new.id == old.id == "device-1/b1"
+        await asyncio.sleep(0.6)
+        assert worker.harness.sessions() == [new.id] and worker.harness.store.sessions() == [(new.id, "")] and new.ledger.knows(task)
+
+
+async def test_a_worker_that_goes_for_a_fault_leaves_its_sessions_to_the_next():
+    """Its room is lost: the work is taken up by the process that is started after it. An orderly end leaves nothing."""
+    store = MemoryStore()
+    async with working(store, SLOW) as worker:
+        session, task = delegate(worker, await welcomed(worker))
+        await asyncio.sleep(0.05)
+        worker._leaving = True
+    assert store.sessions() == [(session.id, "")]
+    async with working(store, SLOW) as worker:
+        held = await welcomed(worker)
+        again = held.conversation.harness
+        assert [t.id for t in again.status()] == [task]
+        await until(lambda: again.ledger.get(task).execution == "completed")
+    assert store.sessions() == []
+
+
+async def test_what_was_left_behind_is_not_forgotten_while_its_device_is_coming_back(monkeypatch):
+    """It has said hello and the engine takes its time: its session's records are kept for it, and those of others go."""
+    monkeypatch.setattr(worker_module, "FORGET_AGAIN_S", 0.05)
+    store = MemoryStore()
+    async with working(store, SLOW) as worker:
+        _, task = delegate(worker, await welcomed(worker))
+        delegate(worker, await welcomed(worker, "device-2"))
+        worker._leaving = True
+    async with working(store, SLOW) as worker:
+        opened, slow = worker.engine.open, asyncio.Event()
+
+        async def open_slowly(options):
+            await slow.wait()
+            return await opened(options)
+        worker.engine.open = open_slowly
+        worker._control("device-1", hello())
+        worker._forget_left()
+        await asyncio.sleep(0.1)
+        slow.set()
+        await until(lambda: worker.room.of("welcome"))
+        assert [t.id for t in worker.held["device-1"].conversation.harness.status()] == [task]
+        await until(lambda: [name for name, _ in store.sessions()] == ["device-1/b1"])

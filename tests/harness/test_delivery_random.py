@@ -92,7 +92,7 @@ class Walk:
             assert task.delivery is Delivery.DELIVERING and task.reply == reply.id and not task.superseded_by
             assert task.execution in (Execution.COMPLETED, Execution.FAILED) and now - task.ended_at <= task.ttl_s + 1e-6
             assert desk.journal.stored >= desk.desk._air.recorded, "it left before it was stored"
-        if self.chance(0.1, "declined"):
+        if self.chance(0.15, "declined"):
             desk.desk.declined(reply.id)
         elif not self.chance(0.03, "never_started"):
             desk.desk.started(reply.id)

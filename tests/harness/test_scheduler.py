@@ -123,10 +123,10 @@ async def test_nothing_of_finished_tasks_stays():
         if n % 10 == 0:
             await talk.run(0.1)
     await talk.run(200)
-    assert len(harness.ledger.tasks()) == 64 and len(harness.ledger.journal) <= 64 * 16
+    assert len(harness.ledger.tasks()) == 64 and len(harness.ledger.journal.records()) <= 64 * 16
     desk = harness._desk
     for kept in (harness._evidence, harness._sent_memory, harness._late._states, desk._not_before, desk._waiting_since,
-                 desk._abandoned, harness._lane.runs, harness._lane.flows):
+                 desk._briefs, harness._lane.runs, harness._lane.flows):
         assert not kept, kept
     assert harness.ledger.counters()["accepted"] == 2000 and len(harness.ledger._keys) == 128
 

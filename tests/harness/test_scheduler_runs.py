@@ -315,6 +315,15 @@ async def test_retries_never_exceed_the_deadline():
     await world.close()
 
 
+async def test_what_takes_too_long_to_be_done_again_is_not_begun_again():
+    """4 s of 6 went into the attempt that failed: its outcome stands at once, instead of a timeout later."""
+    world = SchedulerWorld()
+    world.job(world.lane("a"), "x", 4, outcomes=[AWAY] * 2, idempotent=True, limit_s=6, retry=RetryPolicy(1, 0.2))
+    await world.clock.advance(10)
+    assert ends(world, "x") == [(4.0, "done")] and world.settled["x"][0][2] is AWAY and world.attempts["x"] == 1
+    await world.close()
+
+
 async def test_a_pause_gives_the_place_to_others_and_can_be_cancelled():
     """While one pauses another runs; stopping it settles it as cancelled, once, and it does not run again."""
     world = SchedulerWorld(max_running=1)

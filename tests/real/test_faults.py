@@ -20,6 +20,7 @@ from venus_edge.paths import cache_dir, root
 from venus_edge.tokens import mint
 
 SPEED, ABOUT, WARM, OPEN = "How fast are we going?", "What can you do?", "Set the temperature to twenty-two degrees", "Open the tailgate"
+FIND = "Find a charging station"
 CAR_HOST, WORKER, ENGINE, SIGNALS, LIVEKIT = "harness.host.car", "cloud_core.worker", "cloud_core.engine.server", "simulators.car.signals", "livekit-server"
 AGAIN_S = 15.0
 """In this time after a death the device has a session again, and a new request is answered."""
@@ -88,6 +89,68 @@ async def test_deaths_of_the_worker_and_of_the_car_host(tmp_path):
         async with StockClient(system) as client, LiveDevice(system, [SPEED, ABOUT, WARM]) as device:
             await without_the_car_host(system, device, client)
             await die_while_speaking(system, device, client, WORKER)
+
+
+async def admitted(system, task: str = "", kind: str = "result", since: float = 0.0, within_s: float = AGAIN_S) -> dict:
+    """The first reply about a task (any, where none is given) that a worker admitted since."""
+    return await until(lambda: next((r for r in system.trace("worker", "reply.admit") if r["kind"] == kind and task in ("", r["task"]) and r["t"] > since),
+                                    None), within_s, f"a {kind} is admitted")
+
+
+async def ended(system, task: str, within_s: float) -> str:
+    """How the telling of a task ended."""
+    ends = ("delivered", "unspoken", "merged", "dropped")
+    row = await until(lambda: next((r for r in system.trace("worker", "task.delivery") if r["task"] == task and r["to"] in ends), None), within_s,
+                      "what came of it is told")
+    return row["to"]
+
+
+async def cut_in_the_middle_of_a_reply(system, device) -> None:
+    """The worker dies while it tells a result: what the device played of it is not said again, and the rest is."""
+    device.people.say(FIND)
+    reply = await admitted(system)
+    row = await until(lambda: next((r for r in system.trace("worker", "segment") if r["reply"] == reply["reply"]), None), 5, "it is spoken")
+    seg = await until(lambda: next((s for s in device.device.player.live if s.id == row["seg"] and s.played > 24_000), None), 10, "a second of it is heard")
+    await kill(system, WORKER)
+    spans = [span for r in system.trace("worker", "segment") + system.trace("worker", "segment.more") if r["seg"] == seg.id for span in r["spans"]]
+    ready = len(system.trace("worker", "session.ready"))
+    await until(lambda: len(system.trace("worker", "session.ready")) > ready, AGAIN_S, "a new session")
+    end = await ended(system, reply["task"], 20)
+    heard = " ".join(text.strip() for text, _, last in spans if last <= seg.played).split()
+    again = [r["text"] for r in system.trace("worker", "reply.admit") if r["task"] == reply["task"] and r["reply"] != reply["reply"] and r["kind"] == "result"]
+    assert heard and end in ("delivered", "unspoken") and len(again) <= 1, (heard, end, again)
+    words = reply["text"].split()
+    if again:
+        left = len(words) - len(heard)
+        assert words[-1] == again[0].split()[-1] and len(again[0].split()) <= left + 3 + len("As I was saying,".split()), (words, heard, again)
+    else:
+        assert end == "unspoken" or len(heard) >= 0.8 * len(words), (words, heard)
+
+
+async def cut_while_a_task_runs(system, device) -> None:
+    """The worker dies while the car host keeps a request waiting: it is done after all, once the device is welcomed, and told within 5 s."""
+    host = system.process(CAR_HOST)
+    host.send_signal(signal.SIGSTOP)
+    try:
+        device.people.say(WARM)
+        task = (await until(lambda: next((r for r in system.trace("worker", "task.execution") if r["capability"] == "vehicle.set_temperature"
+                                          and r["to"] == "running"), None), 12, "it runs"))["task"]
+        ready = len(system.trace("worker", "session.ready"))
+        await kill(system, WORKER)
+    finally:
+        host.send_signal(signal.SIGCONT)
+    welcomed = (await until(lambda: system.trace("worker", "session.ready")[ready:], AGAIN_S, "a new session"))[0]["t"]
+    told = await admitted(system, task, since=welcomed)
+    assert warm(told["text"]) and told["t"] - welcomed < 5, (told, told["t"] - welcomed)
+    assert await ended(system, task, 10) == "delivered"
+
+
+async def test_deaths_of_the_worker_in_the_middle_of_a_reply_and_of_a_task(tmp_path):
+    """What was promised is kept by the next process: nothing is lost, nothing is said twice."""
+    with LiveSystem(tmp_path) as system:
+        async with LiveDevice(system, [FIND, WARM]) as device:
+            await cut_in_the_middle_of_a_reply(system, device)
+            await cut_while_a_task_runs(system, device)
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from venus_edge.setup.stamps import Stamps, digest
 
 PLACES_MODULE = "skills_automotive.poi.index"
 PEOPLE_MODULE = "simulators.people.prepare"
+PLANNER_MODULE = "harness.plan.warm"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,12 @@ def index_places(console: Console) -> None:
     environment.run_module(console, "places", PLACES_MODULE, map_extract(), partial, what="indexing places")
     partial.replace(target)
     console.say("places", f"done: {size_text(target.stat().st_size)}")
+
+
+def prepare_planner(console: Console) -> None:
+    console.say("planner", "computing the sentence vectors of the installed skills (cached)")
+    environment.run_module(console, "planner", PLANNER_MODULE, what="preparing the planner")
+    console.say("planner", "done")
 
 
 def prepare_people(console: Console) -> None:
@@ -75,8 +82,11 @@ def plan() -> dict[str, Step]:
              (map_dir() / "valhalla.json",), map_tiles.build_tiles),
     ]  # fmt: skip
     if environment.module_exists(PLACES_MODULE):
-        inputs = digest(lock, map_extract(), *sources("skills_automotive/poi"))
+        inputs = digest(lock, map_extract(), *sources("skills_automotive/poi"), *sources("skills_automotive/poi", ending="*.toml"))
         steps.append(Step("places", inputs, (map_dir() / "places.sqlite",), index_places))
+    if environment.module_exists(PLANNER_MODULE):
+        inputs = digest(here, lock, *sources("harness/plan"), *sources("harness/plan", ending="*.toml"), *sources("skills_automotive"))
+        steps.append(Step("planner", inputs, (), prepare_planner))
     if environment.module_exists(PEOPLE_MODULE):
         inputs = digest(lock_path(), *sources("simulators/people"), *sources("simulators/scenarios", ending="*.yaml"))
         steps.append(Step("people", inputs, (cache_dir() / "voices",), prepare_people))
@@ -121,7 +131,7 @@ def run_all(console: Console, steps: dict[str, Step]) -> SetupError | None:
         runner.chain("venv")
         threads += [runner.beside("livekit"), runner.beside("models")]
         # Tiles and index come out of one folder, so the map is always laid before the places.
-        runner.chain("dependencies", "project", "map", "places")
+        runner.chain("dependencies", "project", "map", "places", "planner")
         threads[1].join()
         runner.chain("people")
         threads[0].join()
