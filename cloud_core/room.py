@@ -8,6 +8,7 @@ from livekit import rtc
 
 from cloud_core.errors import SessionLost
 from device_sdk import wire
+from venus_edge.bind import is_loopback
 from venus_edge.clock import Clock, SystemClock
 from venus_edge.metrics import METRICS
 from venus_edge.redact import without_tokens
@@ -57,7 +58,7 @@ class AgentRoom:
         self.room.on("data_received", self._data)
         self.room.on("participant_disconnected", self._gone)
         self.room.on("disconnected", self._disconnected)
-        loopback = urlparse(url).hostname in ("127.0.0.1", "localhost", "::1")
+        loopback = is_loopback(urlparse(url).hostname or "")
         config = rtc.RtcConfiguration(ice_servers=[rtc.IceServer(urls=["stun:127.0.0.1:3478"])]) if loopback else None
         options = rtc.RoomOptions(auto_subscribe=False, dynacast=False, connect_timeout=5.0, **({"rtc_config": config} if config else {}))
         try:

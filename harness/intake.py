@@ -1,11 +1,12 @@
 """From a request to a task of the ledger: planned first, or entered, corrected, started, answered at once.
 
 The record comes first and nothing is done before it: where the store refuses a new task, nothing has changed. The plans of one sentence
-are noted before the first of them is recorded, so that a crash in between costs none of them.
+are noted before the first of them is recorded, so that neither a crash nor a refusal in between costs any of them.
 """
 import asyncio
 import dataclasses
 import logging
+from typing import Sequence
 
 from harness import phrases
 from harness.control import Controls
@@ -22,18 +23,29 @@ from harness.task import SkillSpec, Task
 from venus_edge.metrics import METRICS
 
 log = logging.getLogger("harness")
-PLANS = "plans"
-"""Note: what is left of a sentence that held several requests, while they are being recorded."""
+PLANS_NOTE = "plans/"
+"""Notes that begin so: by task, the plans of a sentence that held several requests, until all of them are recorded."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Further:
+    """A request after the first of one sentence, on its way into the ledger. `note`: the sentence's, where it is the last."""
+
+    request: DelegateRequest
+    evidence: Evidence
+    decision: Call | Control | Say
+    note: str
 
 
 class Intake(Runs):
     """The part of a session that makes tasks of requests (session.py has the whole)."""
 
-    __slots__ = ("_controls",)
+    __slots__ = ("_controls", "_further")
 
     def __init__(self, *args, **more):
         super().__init__(*args, **more)
         self._controls = Controls(self)
+        self._further: tuple[Further, ...] = ()
 
     # -- planning
 
@@ -83,26 +95,37 @@ class Intake(Runs):
         else:
             plans = tuple(planned[:self.settings.max_plans])
             decisions = [self._shared.dispatcher.planned(request, self._known(plan), words) for plan in plans]
-            if len(plans) > 1:
-                self._note_plans(request, plans, words)
+            note = self._note_plans(task_id, request, plans, words) if len(plans) > 1 else ""
             self._carry_out(request, evidence, decisions[0], task_id)
-            for i, decision in enumerate(decisions[1:], start=1):
-                self._carry_out_further(request, evidence, decision, i)
-            if len(plans) > 1:
-                self._journal.note(PLANS, None)
+            self._take_further(request, evidence, decisions, note)
 
-    def _carry_out_further(self, request: DelegateRequest, evidence: Evidence, decision: Call | Control | Say, i: int) -> None:
-        """The request number `i` (from 0) of one sentence: a task of its own, whatever becomes of the others."""
-        request = dataclasses.replace(request, key=f"{request.key}#{i}")
-        if self.ledger.seen(request.key) is not None:  # of before a restart
-            return
-        evidence.retain()
-        try:
-            self._carry_out(request, evidence, decision)
-        except JournalFault as fault:
-            log.error("request %d of a sentence was refused: %s", i, fault.code)
-            evidence.release()
-            self.regret(request.lang)
+    def _take_further(self, request: DelegateRequest, evidence: Evidence, decisions: Sequence[Call | Control | Say], note: str) -> None:
+        """The requests after the first of one sentence: tasks of their own, whatever becomes of the others. What the store doesn't take
+        now waits (`_catch_up`)."""
+        for i, decision in enumerate(decisions[1:], start=1):
+            evidence.retain()
+            one = dataclasses.replace(request, key=f"{request.key}#{i}")
+            self._further = (*self._further, Further(one, evidence, decision, note if i == len(decisions) - 1 else ""))
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Give the store what it did not take before."""
+        while self._journal.catch_up() and self._further:
+            one = self._further[0]
+            try:
+                if self.ledger.seen(one.request.key) is None:  # else of before a restart
+                    self._carry_out(one.request, one.evidence, one.decision)
+                else:
+                    one.evidence.release()
+            except JournalFault:
+                return
+            except Exception as error:
+                log.error("request %s failed: %s", one.request.key, type(error).__name__)
+                one.evidence.release()
+                self.regret(one.request.lang)
+            self._further = self._further[1:]
+            if one.note:
+                self._journal.note(one.note, None)
 
     def regret(self, lang: str) -> None:
         raise NotImplementedError
@@ -111,24 +134,25 @@ class Intake(Runs):
         """A target that isn't a task of this session is none."""
         return plan if plan.target is None or self.ledger.knows(plan.target) else dataclasses.replace(plan, target=None)
 
-    def _note_plans(self, request: DelegateRequest, plans: tuple[Plan, ...], words: str) -> None:
+    def _note_plans(self, task_id: str, request: DelegateRequest, plans: tuple[Plan, ...], words: str) -> str:
+        """Key of the note; "" where there is none."""
         fields = {name: getattr(request, name) for name in ("key", "turn", "opened_pos", "opened_seq", "prose", "repair", "lang", "zone", "provenance")}
         try:
-            self._journal.note(PLANS, {"request": fields, "plans": [dataclasses.asdict(plan) for plan in plans], "words": words})
+            self._journal.note(PLANS_NOTE + task_id, {"request": fields, "plans": [dataclasses.asdict(plan) for plan in plans], "words": words})
+            return PLANS_NOTE + task_id
         except BadRequest as error:  # too much for a note: what a crash in this instant would cost is asked for again
             log.warning("plans of request %s are not noted: %s", request.key, error.code)
+            return ""
 
-    def _resume_plans(self, noted: dict | None) -> None:
+    def _resume_plans(self, note: str, noted: dict) -> None:
         """Carry out what a process that was killed in the middle of a sentence had not recorded."""
-        if not noted:
-            return
         request, plans = DelegateRequest(**noted["request"]), [Plan(**plan) for plan in noted["plans"]]
         known = self.ledger.seen(request.key)
-        if known is not None and not (self.ledger.knows(known) and self.ledger.get(known).capability == PLAN):  # else it is planned anew
-            for i, plan in enumerate(plans[1:], start=1):
-                decision = self._shared.dispatcher.planned(request, self._known(plan), noted["words"])
-                self._carry_out_further(request, Evidence.freeze(0, 0), decision, i)
-        self._journal.note(PLANS, None)
+        if known is None or self.ledger.knows(known) and self.ledger.get(known).capability == PLAN:
+            self._journal.note(note, None)  # it is planned anew
+            return
+        decisions = [self._shared.dispatcher.planned(request, self._known(plan), noted["words"]) for plan in plans]
+        self._take_further(request, Evidence.freeze(0, 0), decisions, note)
 
     # -- carrying out
 

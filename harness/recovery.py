@@ -11,7 +11,7 @@ from harness.deliver.screen import ScreenItem
 from harness.dispatch import CANCEL, KEEP, OWN, PLAN, REPEAT, STATUS, Control
 from harness.errors import CorruptJournal
 from harness.evidence import DelegateRequest, Evidence
-from harness.intake import PLANS
+from harness.intake import PLANS_NOTE
 from harness.journal.steady import SteadyJournal
 from harness.ledger import Ledger, Transition
 from harness.schedule.job import PRIORITIES
@@ -54,21 +54,25 @@ def restore(shared: Shared, session_id: str, *, tenant: str, settings: HarnessSe
         task = ledger.get(task.id)  # one that was cancelled just now is not taken up
         if not task.closed:
             _take_up(session, task)
-    try:
-        session._resume_plans(notes.get(PLANS))
-    except Exception as error:  # a note of another version: the session matters more
-        log.error("plans of session %s can't be read: %s", session_id, type(error).__name__)
-        session._journal.note(PLANS, None)
+    for key in [key for key in notes if key.startswith(PLANS_NOTE)]:
+        try:
+            session._resume_plans(key, notes[key])
+        except Exception as error:  # a note of another version: the session matters more
+            log.error("plans of session %s can't be read: %s", session_id, type(error).__name__)
+            session._journal.note(key, None)
     return session
 
 
 def _urgency(session: Session, task: Task) -> tuple:
-    """Controls first, for they may be about the rest; then by priority, work that had begun before work that had not."""
+    """What has ended first, in its order: tasks of one reply must stay in the order in which it told them. Then controls, for they may be
+    about the rest; then by priority, work that had begun before work that had not."""
+    if not task.live:
+        return (False,)
     spec = session._spec(task.capability)
     priority = spec.priority if spec else "normal"
     if priority == "normal" and task.turn >= session._turn:
         priority = "waiting"
-    return (task.live, task.capability not in OWN.values(), PRIORITIES.index(priority), task.execution is not E.RUNNING)
+    return (True, task.capability not in OWN.values(), PRIORITIES.index(priority), task.execution is not E.RUNNING)
 
 
 def _take_up(session: Session, task: Task) -> None:

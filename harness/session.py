@@ -33,6 +33,8 @@ from harness.task import Task
 from venus_edge.metrics import METRICS
 
 __all__ = ["Session", "Shared"]
+LEAVE_WAIT_S, LEAVE_LOOK_S = 10.0, 0.05
+"""So long does a session that is let go wait for a store that is away, looking so often."""
 AIR = "air"
 """Note: which segment speaks the reply that is in the air, and which words end at which of its samples."""
 
@@ -202,7 +204,7 @@ class Session(Intake):
         """The reply to admit at this instant, or None. Call it every unit."""
         if self._closed:
             return None
-        self._journal.catch_up()
+        self._catch_up()
         self._give_up_on_late()
         reply = self._desk.next(moment, max(self._turn, moment.turn))
         self._tidy()
@@ -322,6 +324,9 @@ class Session(Intake):
             planning.cancel()
         await self._rest()
         self._desk.leave()
+        until = self.clock.now() + LEAVE_WAIT_S
+        while not self._journal.catch_up() and self.clock.now() < until:  # what the store has not taken would be lost with this process
+            await self.clock.sleep(LEAVE_LOOK_S)
         self._over()
         if self._on_end is not None:
             self._on_end(self)
@@ -334,5 +339,8 @@ class Session(Intake):
     def _over(self) -> None:
         for task_id in list(self._evidence):
             self._release(task_id)
+        for one in self._further:
+            one.evidence.release()
+        self._further = ()
         self.memory.clear()
         self._watchers.close()

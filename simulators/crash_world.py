@@ -178,9 +178,13 @@ class World:
             self._violation("duplicate", f"c{wish.n} heard in full {full} times")
         if self._effects[wish.key] > 1 and not SKILL[wish.skill].idempotent:
             self._violation("duplicate", f"c{wish.n} ({wish.skill}) had its effect {self._effects[wish.key]} times")
-        heard = max((sum(self._words[wish.n, g, x, k] > 0 for k in range(3)) for g, x in runs), default=0)
-        if wish.promised and heard < 2 and wish.n not in self._notices and not wish.shown:
+        if wish.promised and self._heard(wish.n) < 2 and wish.n not in self._notices and not wish.shown:
             self._violation("lost", f"c{wish.n} ({wish.skill}) was promised and never told")
+
+    def _heard(self, n: int) -> int:
+        """How many of the three words of an outcome were heard."""
+        runs = {(g, x) for m, g, x, _ in self._words if m == n}
+        return max((sum(self._words[n, g, x, k] > 0 for k in range(3)) for g, x in runs), default=0)
 
     # -- the user
 
@@ -303,8 +307,7 @@ class World:
         self.open_s.append(time.monotonic() - self._began)
         self._tell(f"process {generation} has opened the session, {len(tasks)} tasks")
         for wish in self.wishes:
-            heard = any(self._words[n, g, x, 2] for n, g, x, k in list(self._words) if n == wish.n)
-            if wish.promised and not wish.shown and not heard and wish.n not in self._notices:
+            if wish.promised and not wish.shown and self._heard(wish.n) < 3 and wish.n not in self._notices:
                 wish.told = False
                 self._due[wish.n] = t
             elif not wish.promised and not wish.forgotten:
@@ -338,6 +341,9 @@ class World:
         self._tell(f"  {task[-6:]} c{n} {machine} {to} {reason}")
         if machine == "delivery" and to in DELIVERY_END:
             self._untold.discard(task)
+            if to == "delivered" and n >= 0 and self._heard(n) >= 2:  # enough of it, and nothing more to come
+                self._due.pop(n, None)
+                self.wishes[n].told = True
         else:
             self._untold.add(task)
         if to == "delivering" and n >= 0:

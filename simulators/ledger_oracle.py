@@ -233,7 +233,7 @@ class Oracle:
                 continue
             task = by_argument.get(f"s{account.index}q{wish.number}")
             if task is None:
-                regretted = any(not seen.reply.task_id and seen.at >= parent.at and seen.share >= ENOUGH for seen in account.replies.values())
+                regretted = any(not seen.reply.task_id and seen.at >= parent.at for seen in account.replies.values())
                 if top.capability in SPEC and not account.closed_early and not (parent.refused and (regretted or account.crashes)):
                     # else it was told that it could not be taken, or the process died before it could say so
                     self.violation(account.index, "lost", f"q{wish.number}, a part of q{parent.number}, was never taken up")

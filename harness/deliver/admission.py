@@ -48,7 +48,7 @@ def introduction(task: Task, newest_turn: int, words: Words, settings: HarnessSe
 
 def revive(tasks: list[Task], said: str, words: Words, settings: HarnessSettings, now: float) -> InAir:
     """The reply that told of `tasks` before a restart, at least one: of those it can have been, the one that begins like `said`."""
-    tasks = sorted(tasks, key=lambda t: -t.turn)
+    tasks = sorted(tasks, key=lambda t: (-t.turn, t.id))  # as they were chosen: within a turn in the order asked, which ids keep
     turns = sorted({t.turn for t in tasks} | {tasks[0].turn + 1})
     tried = [compose(tasks[0].reply, tasks[0], [(t.id, introduction(t, turn, words, settings), t.rest) for t in tasks], now, turn)
              for turn in turns]

@@ -1,12 +1,12 @@
 """Who may use the vehicle bus: bearer tokens with scopes, and the refusal of an open bind."""
 
 import hmac
-import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
 
+from venus_edge.bind import is_loopback
 from venus_edge.errors import ConfigError
 
 ALL = frozenset({"read", "actuate", "provide"})
@@ -79,15 +79,6 @@ class AuthInterceptor(grpc.aio.ServerInterceptor):
         if need not in scopes:
             return _refusing(handler, grpc.StatusCode.PERMISSION_DENIED, f"the token lacks the scope {need or 'for this'}")
         return handler
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def parse_addr(addr: str, variable: str) -> tuple[str, int]:

@@ -116,7 +116,25 @@ async def test_cut_between_any_two_records_every_task_comes_to_its_ends(block):
                 assert any(task.text in reply.text for at, reply in again.talk.spoken if at <= 5.0), f"{where}: not told within 5 s"
         keys = {t.key for t in ledger.tasks()}
         assert ("k1#1" in keys) is ("k1" in keys) and ("k5#1" in keys) is ("k5" in keys), where
-        assert cut.notes("session").get("plans") is None and cut.notes("session").get("air") is None, where
+        assert set(cut.notes("session")) <= {"memory"}, where
+
+
+@pytest.mark.parametrize("heard, told", [("To the port. Close", ["Closed."]), ("To the port. Closed.", [])])
+async def test_a_reply_of_several_tasks_is_taken_apart_as_it_was_put_together(heard, told):
+    """The next process knows in which order it told them, whatever order it takes work up in."""
+    world = world_of(scripts={"navigation.go": Script("To the port.", after_s=1), "vehicle.set_window": Script("Closed.", after_s=0.5)})
+    go, window = world.talk.ask("navigation.go", {"destination": "x"}), world.talk.ask("vehicle.set_window", {"window": "all"}, same_turn=True)
+    world.talk.user_speaking = True
+    await world.talk.run(2)
+    world.talk.user_speaking = False
+    await world.talk.run(1)
+    reply = world.talk.speaking
+    assert reply.text == "To the port. Closed."
+    again = await taken_up(world.harness.store)
+    again.session.reattach(reply.id, heard=heard, unheard=reply.text[len(heard):], completed=False)
+    await again.talk.run(6)
+    assert [t.replace("As I was saying, ", "") for t in again.talk.texts] == told
+    assert state(again.talk, go)[1] == "delivered" and state(again.talk, window)[1] in ("delivered", "merged")
 
 
 async def test_a_skill_that_was_removed_meanwhile_ends_its_tasks_with_a_sentence():

@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+import warnings
 from pathlib import Path
 
 import psutil
@@ -55,7 +56,7 @@ def test_the_first_drive_holds_every_expectation(tmp_path):
         detail = json.loads((run / "summary.json").read_text()) if (run / "summary.json").exists() else {}
         if result.returncode == 0:
             break
-        print(f"attempt {attempt}:", detail.get("failures"), result.stderr[-1000:])
+        warnings.warn(f"first drive, attempt {attempt}: {detail.get('failures')} {result.stderr[-1000:]}", stacklevel=1)
     assert result.returncode == 0 and last["passed"], (detail.get("failures"), result.stderr[-1000:])
     assert last["failed"] == 0 and last["expectations"] >= 30 and last["stale"] == 0 and last["repeated"] == 0
     assert {"mic.wav", "speaker.wav", "timeline.jsonl", "report.html", "summary.json"} <= {p.name for p in run.iterdir()}
