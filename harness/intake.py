@@ -136,7 +136,8 @@ class Intake(Runs):
 
     def _note_plans(self, task_id: str, request: DelegateRequest, plans: tuple[Plan, ...], words: str) -> str:
         """Key of the note; "" where there is none."""
-        fields = {name: getattr(request, name) for name in ("key", "turn", "opened_pos", "opened_seq", "prose", "repair", "lang", "zone", "provenance")}
+        names = ("key", "turn", "opened_pos", "opened_seq", "prose", "repair", "lang", "zone", "provenance")
+        fields = {name: getattr(request, name) for name in names}
         try:
             self._journal.note(PLANS_NOTE + task_id, {"request": fields, "plans": [dataclasses.asdict(plan) for plan in plans], "words": words})
             return PLANS_NOTE + task_id

@@ -23,7 +23,7 @@ _CANCEL = re.compile(
     r"|kill (?:it|that|this|the|my)\b.*|undo (?:it|that|the .+)|hang up.*|forget i (?:said|asked).*|ditch .+|get rid of .+|hold off(?: on .+)?"
     r"|(?:i|we) (?:don't|do not|no longer) (?:need|want|care about) .+|(?:i|we)(?:'m| am|'re) not interested.*|(?:i|we) (?:don't|do not"
     r"|no longer) (?:need|want) (?:it|that).*|don't (?!tell|forget|let|you).+|do not (?!forget).+|(?:that's|it's) not (?:needed|necessary).*"
-    r"|that won't be necessary.*|withdraw .+|take (?:it|that) back"
+    r"|that won't be necessary.*|withdraw .+|take (?:it|that) back|(?:ugh |argh |ugh, |argh, )?(?:pull the plug|call a halt|call time|put a stop)(?: .+)?"
     r"|(?:that|it|the .+|my .+|this) (?:can be|is) (?:cancelled|dropped|not needed)(?: .+)?|(?:it|that) doesn't matter(?: any ?more)?"
     r"|no longer .+|both(?: of them)?,? cancel both.*|all of (?:it|them),? (?:cancel|stop).*"
     r"|取消.*|算了.*|不用了.*|不要了.*|不需要了.*|停(?:下|止|一下|了|掉|停|吧)?.*|别(?!忘|的|人).+|不用(?!改|谢).+了?.*|不(?:找|订|打|发|听|查|放|弄|去|做|写|开|关|调|导航|等|要|需要).{0,8}了.*"
@@ -100,7 +100,8 @@ _UPDATE = re.compile(
     r"|could (?:we|you) (?:make|change|move|switch) (?:it|that|the)\b|with .+ instead|for .+ instead"
     r"|不[,. ]|不是|不对|错了|说错|搞错|弄错|改|换|应该是|我(?:是)?说的?是|我要(?:去|找|订|打给)?的?是|我的意思|还是(?!.*(?:吗|呢)$)|改成|改到|改为|换成|是(?!不是)[㐀-鿿A-Za-z0-9]|等等|要不"
     r"|算了(?=.{2,}(?:吧|去|找|改|换))|就(?:改|换)|别.{1,8}[, ].{2,}|不要.{1,8}[, ].{2,}|不去.{1,10}[, ]?去|给.{1,8}(?:发|打)(?:吧)?$|把.{1,10}(?:改|换)|再(?:多|少|加|减))"
-    r"|.*\b(?:instead|rather than .+|not .+ but .+)$|.+(?:改成|改到|改为|换成|换到).+",
+    r"|(?:did|didn't) i say .+\bi (?:meant?|want(?:ed)?)\b.+|.*\bi (?:just |first )?said .+\bi meant?\b.+|.*(?:刚才?|我)说成.+"
+    r"|.*\b(?:instead(?: of .+)?|rather than .+|not .+ but .+)$|.+(?:改成|改到|改为|换成|换到).+",
     re.I)
 
 

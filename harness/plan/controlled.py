@@ -111,7 +111,8 @@ _POINTS_AT = re.compile(r"\b(?:it|that|one|too|more|less|bit|up|down|only|just|i
 def _adjusted(d: "Decision", best: Match | None, said: list[str]) -> Planned | None:
     """Another value for the task in hand, said without naming it: "er, nineteen", "drop it to fifteen percent"."""
     numbers = numbers_said(d.text)
-    if not numbers or _ANOTHER.search(d.text) or is_question(d.text) or len(d.text) > 50 or d.request.question:
+    settled = bool(numbers) and numbers[0].start == 0 and (m := _SO_BE_IT.match(d.text))
+    if not numbers or _ANOTHER.search(d.text[m.end():] if settled else d.text) or is_question(d.text) or len(d.text) > 50 or d.request.question:
         return None
     t = d.request.tasks[0]
     c = d.found.get(t.capability)
@@ -122,7 +123,7 @@ def _adjusted(d: "Decision", best: Match | None, said: list[str]) -> Planned | N
     same = best is not None and (best.contract.id == c.id or c.contract.group and best.contract.contract.group == c.contract.group)
     if foreign or telling and t.state not in _PENDING and not _POINTS_AT.search(d.text) or not same and telling:
         return None
-    if not telling and t.state not in _PENDING and not _POINTS_AT.search(d.text) and len(re.findall(r"[A-Za-z']+|[㐀-鿿]", d.text)) > 6:
+    if not telling and not settled and t.state not in _PENDING and not _POINTS_AT.search(d.text) and len(re.findall(r"[A-Za-z']+|[㐀-鿿]", d.text)) > 6:
         return None
     if any(s.free for s in c.slots.values()) and "update" not in said and t.state not in _PENDING:
         return None
@@ -157,6 +158,13 @@ def guessed(d: "Decision", planned: Planned, reason: str) -> Planned | None:
     top = order[0]
     if reason in (OTHER_PERSON, BROADCAST, SUPPOSED, SMALL_TALK) or len(d.text) > 90:
         return None
+    if isinstance(planned, Aside) and _any(d, _PENDING) and scores["request"] < 0.3:
+        if _NEED_MET.search(d.text):
+            pending = tuple(t for t in d.request.tasks if t.state in _PENDING)
+            chosen = control.target(d.found, d.text, pending, _PENDING)
+            return d.checked((Plan("cancel", chosen.capability, {}, chosen.id),))
+        if _NOT_DROPPED.search(d.text) and (named >= 0.9 or _POINTS_BACK.search(d.text)):
+            return repairs.about_task(d.found, d.request, d.text, "status")
     if isinstance(planned, Aside):
         if scores[top] + bonus < GUESS or scores[top] + bonus < scores["aside"] - 0.12:
             return None
@@ -178,6 +186,18 @@ def guessed(d: "Decision", planned: Planned, reason: str) -> Planned | None:
         chosen = control.target(d.found, d.text, pending, _PENDING)
         return d.checked((Plan("cancel", chosen.capability, {}, chosen.id),))
     return repairs.about_task(d.found, d.request, d.text, top)
+
+
+_NEED_MET = re.compile(
+    r"\b(?:i|we)(?:'ve| have| just|'ve just)? (?:can (?:already )?see|see|saw|found|found ourselves|spotted|got|got ourselves|already have|have)"
+    r" (?:one|some|it|them|a \w+(?: \w+)?|my \w+)(?:(?: over)? (?:there|here)| up ahead| already| now| myself| ourselves| on (?:the|our|my) \w+)?"
+    r"(?:,? (?:so )?(?:thanks|thank you|cheers|ta)\b.*)?$"
+    r"|^(?:我们?|这儿|这里|前面|那边)?(?:已经|自己)?(?:看到|看见|找到|找着|碰到|买到)(?:一[家个处]|了|它)了?[ ,]*(?:谢谢|谢了)?$", re.I)
+"""What was looked for has been found without us: "we've got one, thanks"."""
+_NOT_DROPPED = re.compile(r"\byou (?:haven't|have not|didn't|did not|aren't|won't) (?:forg\w+|lost|given up|dropped|stopped|abandon\w*)\b"
+                          r"|(?:没|没有)(?:忘|落下|漏|丢).{0,10}(?:吧|吗|么)?$", re.I)
+_POINTS_BACK = re.compile(r"\b(?:about|on) (?:it|that|us|me|my \w+)\b|(?:forgotten|stopped)$|我|这事|那事|那个", re.I)
+"""A question whether work in hand has been dropped."""
 
 
 GUESS = 0.3
@@ -215,10 +235,15 @@ def _answered(d: "Decision", said: list[str], best: Match | None, strong: bool) 
     return plan
 
 
+_ALL_OF_IT = re.compile(r"[ ,]*(?:both|all|every one|the (?:whole )?lot|all (?:of )?(?:it|them|that)|all (?:two|three|four|five|six)|both of them|全部|全都|两个都?)[ .!]*", re.I)
+_SO_BE_IT = re.compile(r"[\w-]+(?: (?:percent|degrees|and|[\w-]*(?:ty|teen|hundred|one|two|three|four|five|six|seven|eight|nine)))* then\b", re.I)
+"""A number accepted in place of another: "ninety then"."""
+
+
 def _after_cancel(d: "Decision") -> Planned | None:
     """"Forget the museum, take me to the beach": the second half says what is wanted instead, or besides."""
     for left, right in ((cut.left, cut.right) for cut in cuts(d.text)):
-        if "cancel" not in control.controls(left) or "cancel" in control.controls(asked(right)):
+        if "cancel" not in control.controls(left) or "cancel" in control.controls(asked(right)) or _ALL_OF_IT.fullmatch(right):
             continue
         best = d.best(asked(right))
         if best and best.filled.complete and best.score >= STRONG and not best.contract.whole:

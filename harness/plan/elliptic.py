@@ -30,6 +30,7 @@ _CONTRAST = (
                r"|on )?(?P<old>[\w' -]+)$", re.I),
     re.compile(r"^not (?:the |a |an |for |to |at |on )?(?P<old>[\w' ]+?)(?:,| but| -|\.) ?(?:but |i (?:want|said|meant|mean) |rather |it's "
                r"|make it )?(?P<new>.+)$", re.I),
+    re.compile(r"^(?:.*?\b)?(?:did|didn't) i say (?P<old>.+?)[ ,?]+(?:well |but |sorry )?i (?:meant?|want(?:ed)?)(?: to say)? (?P<new>.+)$", re.I),
     re.compile(r"^(?P<new>.+?) (?:instead of|rather than) (?:the |a |an )?(?P<old>.+)$", re.I),
     re.compile(r"^(?:哦|啊|嗯)?[ ,]*(?:不是|不要|别|不去|不给)(?:给|去|到|放|找)? ?(?P<old>.+?)[ ,]*(?:我说的是|应该是|而是|要的是|我要的?是?|我要|要|是|改成|换成|去|给|找|放)(?:给|去"
                r"|到)? ?(?P<new>.+?)(?:吧|啊|的)?$"),
@@ -145,7 +146,7 @@ def changes(c: Compiled, text: str, base: dict, wanted: tuple[str, ...] = (), fr
     slot = c.slots[name]
     if slot.role == WHOLE:
         return out | {name: words}
-    value = _free_value(c, slot, words, used, asked(words), filled, out)
+    value = _free_value(c, slot, words, used, asked(words), filled, out, old, str(base.get(name, "")))
     if value and folded(value) != folded(str(base.get(name, ""))):
         out[name] = value
     return out
@@ -221,11 +222,15 @@ def _free_slot(c: Compiled, text: str, base: dict, old: str, wanted: tuple[str, 
     return (persons or [s for s in frees if s.role == NAME] or bodies)[0].name
 
 
-def _free_value(c: Compiled, slot, words: str, used: list, plain: str, filled: Filled, out: dict) -> str:
+def _free_value(c: Compiled, slot, words: str, used: list, plain: str, filled: Filled, out: dict, old: str = "", before: str = "") -> str:
     if slot.role == PERSON:
         runs = [r for r in spelled(words) if len(re.sub(r"\D", "", r.chars)) >= 3]
         if runs:
             return max(runs, key=lambda r: len(r.chars)).chars
+    if slot.role == BODY and old and len(folded(old)) < len(folded(before)) and before.lower().count(old.lower()) == 1:
+        new = re.sub(r"^(?:say|write|put|it's|i mean|说|写)[ ,:]+", "", re.split(r"[,，] ?", words)[-1], flags=re.I)
+        at = before.lower().find(old.lower())
+        return before[:at] + new + before[at + len(old):]  # a part of the text for another
     if slot.role == BODY:
         if out and not re.match(r"(?:say|saying|that|tell|write|to (?=[a-z]+ )|the (?:text|message)|说|就说|内容|写)", words, re.I):
             return ""

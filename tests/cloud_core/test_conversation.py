@@ -377,7 +377,8 @@ async def test_a_new_front_end_goes_on_with_the_session_and_its_turns():
     await harness.close()
 
 
-@pytest.mark.parametrize("complete, state, told", [(True, "ended", []), (False, "ended", ["is on Rue Grimaldi."]), (True, "lost", ["is on Rue Grimaldi."])])
+@pytest.mark.parametrize("complete, state, told", [
+    (True, "ended", []), (False, "ended", ["is on Rue Grimaldi."]), (True, "lost", ["is on Rue Grimaldi."])])
 async def test_what_the_device_played_to_the_end_counts_as_told_only_if_it_was_all_of_it(complete, state, told):
     """A front end that died before its last clause: the device's segment ended, the reply did not."""
     harness = Harness(SkillBackend(Catalog(), Runner()), Catalog(), SystemClock())

@@ -8,7 +8,8 @@ from harness.testing import ListedCatalog, Script, ScriptedPlanner, scripted
 from venus_edge.testing import VirtualClock
 
 SLOW = {"poi.find": Script("Two of them.", after_s=20), "navigation.go": Script("Four minutes.", after_s=20)}
-SENTENCES = {"running": ("I'm working on", "我正在处理"), "queued": ("in a moment", "马上开始"), "ready": ("got the answer about", "有结果了"),
+SENTENCES = {"running": ("I'm working on", "我正在处理"), "queued": ("in a moment", "马上开始"),
+             "ready": ("got the answer about", "有结果了"),
              "idle": ("not working on anything", "没有正在处理"), "cancelled": ("I've stopped working on", "已停止处理"),
              "left": ("I'll say no more about", "不再说"), "nothing": ("nothing under way", "没有可以取消"),
              "cannot": ("can't be stopped", "停不下来"), "repeat": ("nothing to repeat", "没有可以重复")}
@@ -123,8 +124,8 @@ async def test_a_no_to_shall_i_really_is_acknowledged():
     """The question has ended its task, so there is nothing to stop: it is let go, and nothing else is."""
     clock = VirtualClock()
     planner = ScriptedPlanner(clock, {})
-    one = scripted({"gate.open": Script("Really?", ok=False, code="needs_confirmation", fields={"confirm": "yes-1"}), **SLOW}, clock=clock, planner=planner,
-                   specs=[SkillSpec("gate.open"), SkillSpec("poi.find", timeout_s=60)])
+    really = Script("Really?", ok=False, code="needs_confirmation", fields={"confirm": "yes-1"})
+    one = scripted({"gate.open": really, **SLOW}, clock=clock, planner=planner, specs=[SkillSpec("gate.open"), SkillSpec("poi.find", timeout_s=60)])
     poi = one.talk.ask("poi.find", {"query": "x"})
     gate = one.talk.ask("gate.open")
     await one.talk.run(3)

@@ -122,7 +122,8 @@ async def test_cut_between_any_two_records_every_task_comes_to_its_ends(block):
 @pytest.mark.parametrize("heard, told", [("To the port. Close", ["Closed."]), ("To the port. Closed.", [])])
 async def test_a_reply_of_several_tasks_is_taken_apart_as_it_was_put_together(heard, told):
     """The next process knows in which order it told them, whatever order it takes work up in."""
-    world = world_of(scripts={"navigation.go": Script("To the port.", after_s=1), "vehicle.set_window": Script("Closed.", after_s=0.5)})
+    specs = [SkillSpec("navigation.go", priority="background"), SkillSpec("vehicle.set_window")]
+    world = world_of(specs=specs, scripts={"navigation.go": Script("To the port.", after_s=1), "vehicle.set_window": Script("Closed.", after_s=0.5)})
     go, window = world.talk.ask("navigation.go", {"destination": "x"}), world.talk.ask("vehicle.set_window", {"window": "all"}, same_turn=True)
     world.talk.user_speaking = True
     await world.talk.run(2)
@@ -130,7 +131,7 @@ async def test_a_reply_of_several_tasks_is_taken_apart_as_it_was_put_together(he
     await world.talk.run(1)
     reply = world.talk.speaking
     assert reply.text == "To the port. Closed."
-    again = await taken_up(world.harness.store)
+    again = await taken_up(world.harness.store, specs=specs)
     again.session.reattach(reply.id, heard=heard, unheard=reply.text[len(heard):], completed=False)
     await again.talk.run(6)
     assert [t.replace("As I was saying, ", "") for t in again.talk.texts] == told
@@ -153,8 +154,8 @@ async def test_a_skill_that_was_removed_meanwhile_ends_its_tasks_with_a_sentence
 
 async def test_the_most_urgent_work_is_taken_up_first():
     """One place: safety, then what the newest turn asked, then what had begun, then the rest; background last."""
-    specs = [SkillSpec("a.back", timeout_s=90, priority="background"), SkillSpec("b.old", timeout_s=90), SkillSpec("c.safe", timeout_s=90, priority="safety"),
-             SkillSpec("d.new", timeout_s=90), SkillSpec("e.begun", timeout_s=90)]
+    specs = [SkillSpec("a.back", timeout_s=90, priority="background"), SkillSpec("b.old", timeout_s=90),
+             SkillSpec("c.safe", timeout_s=90, priority="safety"), SkillSpec("d.new", timeout_s=90), SkillSpec("e.begun", timeout_s=90)]
     store = MemoryStore()
     world = scripted({s.id: Script(after_s=80) for s in specs}, specs=specs, store=store, settings=HarnessSettings(max_running=1, queue_ttl_s=500))
     for capability in ("e.begun", "a.back", "b.old", "c.safe", "d.new"):
