@@ -190,7 +190,8 @@ def guessed(d: "Decision", planned: Planned, reason: str) -> Planned | None:
 
 _NEED_MET = re.compile(
     r"\b(?:i|we)(?:'ve| have| just|'ve just)? (?:can (?:already )?see|see|saw|found|found ourselves|spotted|got|got ourselves|already have|have)"
-    r" (?:one|some|it|them|a \w+(?: \w+)?|my \w+)(?:(?: over)? (?:there|here)| up ahead| already| now| myself| ourselves| on (?:the|our|my) \w+)?"
+    r" (?:one|some|it|them|(?:a|my) \w+(?: \w+)?(?=,? (?:so )?(?:thanks|thank you|cheers|ta)\b))"
+    r"(?:(?: over)? (?:there|here)| up ahead| already| now| myself| ourselves| on (?:the|our|my) \w+)?"
     r"(?:,? (?:so )?(?:thanks|thank you|cheers|ta)\b.*)?$"
     r"|^(?:我们?|这儿|这里|前面|那边)?(?:已经|自己)?(?:看到|看见|找到|找着|碰到|买到)(?:一[家个处]|了|它)了?[ ,]*(?:谢谢|谢了)?$", re.I)
 """What was looked for has been found without us: "we've got one, thanks"."""
@@ -235,7 +236,8 @@ def _answered(d: "Decision", said: list[str], best: Match | None, strong: bool) 
     return plan
 
 
-_ALL_OF_IT = re.compile(r"[ ,]*(?:both|all|every one|the (?:whole )?lot|all (?:of )?(?:it|them|that)|all (?:two|three|four|five|six)|both of them|全部|全都|两个都?)[ .!]*", re.I)
+_ALL_OF_IT = re.compile(
+    r"[ ,]*(?:both|all|every one|the (?:whole )?lot|all (?:of )?(?:it|them|that)|all (?:two|three|four|five|six)|both of them|全部|全都|两个都?)[ .!]*", re.I)
 _SO_BE_IT = re.compile(r"[\w-]+(?: (?:percent|degrees|and|[\w-]*(?:ty|teen|hundred|one|two|three|four|five|six|seven|eight|nine)))* then\b", re.I)
 """A number accepted in place of another: "ninety then"."""
 
