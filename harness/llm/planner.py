@@ -207,7 +207,11 @@ def _plan(row: _Row, where: str, contracts: Mapping[str, Contract], tasks: Mappi
     except BadRequest as error:
         wrong = error.data
     if wrong is not None:
-        raise BadAnswer(f"{where}.arguments.{wrong.get('field')}: allowed: {wrong.get('allowed') or 'see the schema'}", "arguments")
+        field = str(wrong.get("field") or "").partition(".")[0]
+        known = full.get("properties", {})
+        if field not in known:  # the name is the model's own: it may be anything, and goes into no message
+            raise BadAnswer(f"{where}.arguments: a field that is not known; allowed: {', '.join(known) or 'none'}", "arguments")
+        raise BadAnswer(f"{where}.arguments.{field}: allowed: {wrong.get('allowed') or 'see the schema'}", "arguments")
     return Plan(row.operation, row.capability, arguments, row.target)
 
 

@@ -108,7 +108,7 @@ async def test_an_intruder_changes_nothing_and_is_counted(system):
         assert (last["seg"], last["state"]) == (seg, "ended") and device.device.player.volume == 1.0
         assert device.device.player.get("evil-1") is None and device.device.state is DeviceState.LISTENING
         assert not device.of("bye") and not device.of("reflex") and len(device.of("welcome")) == 1
-        end = next(row for row in system.trace("worker", "segment.end") if row["seg"] == seg)
+        end = await until(lambda: next((row for row in system.trace("worker", "segment.end") if row["seg"] == seg), None), 5, "the worker's account")
         assert end["completed"] and end["confirmed"], end
         assert METRICS.get("venus_device_messages_ignored") - before[0] >= 30
         assert METRICS.get("venus_device_streams_ignored") - before[1] == 1
